@@ -55,20 +55,10 @@ static int send_text(int to, const char *text, int fd)
  * *ret_fd: the message's memfd; -1: none */
 static bool receive_text(int from, char *text, size_t size, int *ret_fd)
 {
-	union tsct_fd_control control;
-	struct iovec iov = { text, size - 1 };
-	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1,
-		.msg_control = &control, .msg_controllen = CMSG_LEN(sizeof(int)),
-	};
-	ssize_t n = recvmsg(from, &msg, MSG_CMSG_CLOEXEC);
+	const ssize_t n = tsct_fd_message_receive(from, text, size - 1, 0, ret_fd);
 
-	*ret_fd = -1;
-	if (n <= 0)
-		return false;
-	text[n] = '\0';
-	*ret_fd = tsct_fd_message_get(&msg);
-	return true;
+	text[n > 0 ? n : 0] = '\0';
+	return n > 0;
 }
 
 static int holder_addr(const char *run_dir, struct sockaddr_un *ret_addr)
@@ -231,25 +221,15 @@ static int spawn_holder(const char *run_dir, int listener)
 static int start_holder(struct kept_channels *kept)
 {
 	struct sockaddr_un addr;
-	int fd, err = holder_addr(kept->run_dir, &addr);
+	int fd = holder_addr(kept->run_dir, &addr) ?:
+		tsct_unix_listen(&addr, SOCK_SEQPACKET, 0600, CLIENTS_MAX), err;
 
-	if (err)
-		return err;
-	unlink(addr.sun_path);
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (fd < 0 || bind(fd, (struct sockaddr *)&addr, sizeof(addr)) ||
-	    fchmodat(AT_FDCWD, addr.sun_path, 0600, AT_SYMLINK_NOFOLLOW) ||
-	    listen(fd, CLIENTS_MAX))
-		err = -errno;
+	if (fd < 0)
+		return fd;
 	/* A descriptor below LISTENER is refused: the holder has /dev/null there. */
-	else if (fd < LISTENER)
-		err = -EBADF;
-	if (!err)
-		err = connect_holder(kept);
-	if (!err)
-		err = spawn_holder(kept->run_dir, fd);
-	if (fd >= 0)
-		close(fd);
+	err = (fd < LISTENER ? -EBADF : connect_holder(kept)) ?:
+		spawn_holder(kept->run_dir, fd);
+	close(fd);
 	return err;
 }
 

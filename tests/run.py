@@ -60,6 +60,7 @@ LIMIT = 300
 BUDGET = 25 * 60
 GRACE = 10			# seconds between SIGTERM and SIGKILL
 LEAST_SHARE = 0.35		# of a CPU, that a program is taken to use
+MOST_SHARES = 1.15		# of programs, for each CPU: not all want it at the same time
 
 
 def environment():
@@ -339,7 +340,7 @@ class Run:
     def fits(self, job):
         busy = sum(other.share for other in self.running)
         return len(self.running) < 2 * self.slots and \
-            (len(self.running) < self.slots or busy + job.share <= self.slots) and \
+            (len(self.running) < self.slots or busy + job.share <= MOST_SHARES * self.slots) and \
             not (job.lock and any(job.lock == other.lock for other in self.running))
 
     def start_next(self):

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* The control socket: connections, requests and answers */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -15,6 +13,7 @@
 #include "daemon/config/log.h"
 #include "daemon/sync/peers.h"
 #include "lib/client/gettime.h"
+#include "lib/client/programs.h"
 
 #define CONNECTIONS_MAX	32
 #define CONNECTION_NS	2000000000LL	/* longest life of a connection, ns */
@@ -41,7 +40,6 @@ struct control {
 	struct control_ops ops;
 	struct peers *peers;
 	int epoll, listener;
-	bool bound;			/* true: control_close() removes the path */
 	bool paused;			/* the listening socket is not polled, for lack
 					 * of descriptors or memory */
 	__s64 refused_ns;		/* time of the last log line about a refused
@@ -326,21 +324,10 @@ void control_tick(struct control *control)
 static int listen_at(struct control *control)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	struct stat there;
 
 	memcpy(addr.sun_path, control->path, sizeof(addr.sun_path));
-	if (!lstat(control->path, &there) && S_ISSOCK(there.st_mode))
-		unlink(control->path);
-	control->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC |
-				   SOCK_NONBLOCK, 0);
-	if (control->listener < 0 ||
-	    bind(control->listener, (struct sockaddr *)&addr, sizeof(addr)))
-		return -errno;
-	control->bound = true;
-	if (fchmodat(AT_FDCWD, control->path, 0666, AT_SYMLINK_NOFOLLOW) ||
-	    listen(control->listener, SOMAXCONN))
-		return -errno;
-	return watch_fd(control, EPOLL_CTL_ADD, control->listener, EPOLLIN, NULL);
+	control->listener = tsct_unix_listen(&addr, SOCK_STREAM | SOCK_NONBLOCK, 0666, SOMAXCONN);
+	return control->listener < 0 ? control->listener : watch_fd(control, EPOLL_CTL_ADD, control->listener, EPOLLIN, NULL);
 }
 
 int control_open(const char *dir_path, const struct control_ops *ops,
@@ -388,10 +375,10 @@ void control_close(struct control *control)
 			close(control->connections[i].fd);
 			free_connection(&control->connections[i]);
 		}
-	if (control->bound)
+	if (control->listener >= 0) {
 		unlink(control->path);
-	if (control->listener >= 0)
 		close(control->listener);
+	}
 	if (control->epoll >= 0)
 		close(control->epoll);
 	free(control);

@@ -21,7 +21,8 @@
 #include "daemon/config/log.h"
 #include "daemon/clock/platform_linux.h"
 #include "lib/base/array.h"
-#include "lib/base/sysfs_read.h"
+#include "lib/base/text.h"
+#include "lib/clock/clock_source.h"
 #include "lib/clockpage/clock_params.h"
 #include "lib/clockpage/latch.h"
 #include "lib/history/history.h"
@@ -312,26 +313,16 @@ static void history_feed(struct history *h, const struct timekeeper *k,
 static struct history *history_open(const char *state_dir)
 {
 	struct history *h = calloc(1, sizeof(*h));
-	char id[64] = "";
-	int i, at = 0;
 
 	if (!h)
 		return NULL;
 	h->fd = -1;
 	h->source = TSCT_SOURCE_NR;
 	snprintf(h->dir, sizeof(h->dir), "%s/" TSCT_HISTORY_DIR, state_dir);
-	tsct_sysfs_read_line("/proc/sys/kernel/random/boot_id", id, sizeof(id));
-	for (i = 0; id[i] && at < 32; i++)
-		if (strchr("0123456789abcdef", id[i]))
-			h->boot[at++] = id[i];
-	for (i = 0; i < 16; i++) {
-		unsigned int byte = 0;
-
-		sscanf(h->boot + 2 * i, "%2x", &byte);
-		h->boot_id[i] = (__u8)byte;
-	}
-	if (at == 32)
+	if (!tsct_boot_id(h->boot_id)) {
+		tsct_digits_bytes(h->boot, h->boot_id, sizeof(h->boot_id));
 		return h;
+	}
 	log_warning("/proc/sys/kernel/random/boot_id: not readable; no history of the clock is "
 		    "kept; mount /proc");
 	free(h);

@@ -8,8 +8,6 @@
 #ifndef TSCTRACED_PEERS_PRIVATE_H
 #define TSCTRACED_PEERS_PRIVATE_H
 
-#include <jansson.h>
-
 #include "daemon/config/config.h"
 #include "daemon/net/socket.h"
 #include "peers.h"
@@ -59,7 +57,7 @@ struct peer_source {
 	__s64 sent_ns;			/* time of the last request */
 	__s64 rtt_ns;			/* longest recent round trip, ns; 0: unknown */
 	unsigned int bad_turns;		/* number of turns in a row that were outside the
-					 * limits of request_timing.h */
+					 * limits of schedule.h */
 	__s64 bad_turns_ns;		/* time of the last log line about bad_turns */
 	unsigned int own_session;	/* exchanges left in the session
 					 * client.session, which this node began;
@@ -103,25 +101,8 @@ void sources_disrupt(struct peers *p);
  * of sources_log(). */
 void sources_log(struct peers *p);
 
-/* ---- poll_timing.c ------------------------------------------------------- */
-
-/*
- * source_poll_interval_ns - return the time until the next poll, ns: the poll interval
- *	plus or minus a random part of up to 1/16, which makes polls unpredictable and
- *	keeps nodes out of step
- * source_lengthen_poll - double the poll interval, up to its maximum
- * source_poll_now - begin a burst of polls; for an NTP server at most once per poll
- *	interval
- * source_answer_until_ns - return the time until which the answer to an outstanding
- *	request is likely to come, ns; 0: no request is outstanding. A request before that
- *	time would give up the answer
- * source_poll_at - advance the next poll of a source to @at_ns, but not to a time before
- *	source_answer_until_ns(). An earlier next poll is left unchanged
- */
-__s64 source_poll_interval_ns(const struct peer_source *s, __u64 random);
-void source_lengthen_poll(struct peer_source *s);
-void source_poll_now(struct peer_source *s, __s64 now_ns);
-__s64 source_answer_until_ns(const struct peer_source *s);
+/* Advances the next poll of a source to @at_ns, but not to a time before the answer to an
+ * outstanding request is likely to come. An earlier next poll is left unchanged. */
 void source_poll_at(struct peer_source *s, __s64 at_ns);
 
 /* Returns true while this node takes part in a session or in a burst of polls, or while

@@ -6,7 +6,6 @@
 
 #include "daemon/config/log.h"
 #include "lib/client/gettime.h"
-#include "lib/sync/request_timing.h"
 #include "peers_private.h"
 
 #define NS_PER_MS	1000000LL
@@ -37,6 +36,75 @@
 /* Minimum time between log lines "does not answer", per source, ns */
 #define REACH_NS	(10 * NS_PER_S)
 
+/* ---- times of polls ------------------------------------------------------ */
+
+/* Returns the time until the next poll, ns: the poll interval plus or minus a random part of up to
+ * 1/16, which makes polls unpredictable and keeps nodes out of step. */
+static __s64 poll_interval_ns(const struct peer_source *s, __u64 random)
+{
+	double ns = ldexp((double)NS_PER_S, s->poll + s->client.backoff);
+
+	return (__s64)(ns * (1 + ((double)(random >> 40) / (1 << 24) - 0.5) / 8));
+}
+
+/* Doubles the poll interval, up to its maximum. */
+static void lengthen_poll(struct peer_source *s)
+{
+	s->good = 0;
+	if (s->poll < s->config.maxpoll)
+		s->poll++;
+}
+
+/* Begins a burst of polls; for an NTP server at most once per poll interval. */
+static void source_poll_now(struct peer_source *s, __s64 now_ns)
+{
+	__s64 free_ns = s->burst_ns + (__s64)ldexp((double)NS_PER_S,
+						   s->config.minpoll);
+	__s64 due_ns = now_ns;
+
+	if (s->client.backoff)
+		return;			/* no burst: the server sent a kiss-o'-death */
+	s->poll = s->config.minpoll;
+	s->good = 0;
+	if (s->config.ntp_only && s->burst_ns && free_ns > now_ns) {
+		due_ns = free_ns;
+	} else {
+		s->burst = BURST;
+		s->is_unsynced = false;
+		s->burst_ns = now_ns;
+	}
+	s->due_ns = min(s->due_ns, due_ns);
+}
+
+/* Returns the time until which the answer to an outstanding request is likely to come, ns; 0: no
+ * request is outstanding. A request before that time would give up the answer. */
+static __s64 answer_until_ns(const struct peer_source *s)
+{
+	return tsct_client_waits(&s->client) ?
+		s->sent_ns + tsct_request_timeout_ns(0, s->rtt_ns, 0) : 0;
+}
+
+void source_poll_at(struct peer_source *s, __s64 at_ns)
+{
+	__s64 answer_ns = answer_until_ns(s);
+
+	at_ns = max(at_ns, answer_ns);
+	s->due_ns = min(s->due_ns, at_ns);
+}
+
+bool peers_busy(const struct peers *p)
+{
+	unsigned int i;
+
+	for (i = 0; i < p->nr_sources; i++)
+		if (p->source[i].session || p->source[i].own_session ||
+		    (p->source[i].burst && !p->source[i].is_unsynced))
+			return true;
+	return p->members.schedule &&
+		tsct_schedule_open(p->members.schedule,
+				   (__u64)tsct_monotonic_ns() / 1000);
+}
+
 /* ---- polls of all sources ------------------------------------------------ */
 
 void sources_poll_now(struct peers *p)
@@ -64,7 +132,7 @@ void sources_disrupt(struct peers *p)
 static __s64 next_request_ns(const struct peers *p, const struct peer_source *s,
 			     __u64 random)
 {
-	__s64 poll = source_poll_interval_ns(s, random);
+	__s64 poll = poll_interval_ns(s, random);
 	__s64 burst = s->config.ntp_only ? BURST_NTP_NS : BURST_NS;
 
 	if (s->session || s->own_session)
@@ -422,9 +490,8 @@ static int send_request(struct peers *p, struct peer_source *s, bool follows)
 	client->poll = s->poll + client->backoff;
 	if (p->barrier)
 		barrier_request(p, s, &ext);
-	len = (follows ? tsct_client_follow : tsct_client_request)(
-		client, p->config->keys, random,
-		s->config.ntp_only ? NULL : &ext, bytes);
+	len = tsct_client_request(client, p->config->keys, random,
+				  s->config.ntp_only ? NULL : &ext, follows, bytes);
 	if (!len)
 		return -ENOKEY;
 	err = net_send(&s->socket, NULL, bytes, len, (__u32)client->sent,
@@ -485,7 +552,7 @@ static void send_further(struct peers *p, struct peer_source *s)
 	 * was sent. */
 	if (send_request(p, s, true))
 		s->further = 0;
-	s->due_ns = max(s->due_ns, source_answer_until_ns(s));
+	s->due_ns = max(s->due_ns, answer_until_ns(s));
 }
 
 void source_due(struct peers *p, struct peer_source *s, __s64 now_ns)
@@ -510,7 +577,7 @@ void source_due(struct peers *p, struct peer_source *s, __s64 now_ns)
 		if ((s->session || s->own_session) && s->lost >= SESSION_LOST)
 			end_session(p, s);
 		if (s->lost >= 8)
-			source_lengthen_poll(s);
+			lengthen_poll(s);
 		if (s->lost >= 8 ||
 		    (s->lost >= 3 && !s->client.counts[TSCT_CLIENT_OK]))
 			log_reach(s, now_ns);
@@ -522,7 +589,7 @@ void source_due(struct peers *p, struct peer_source *s, __s64 now_ns)
 		/* Counts the poll that could not be sent as lost. If an earlier request
 		 * still waits for its answer, its timeout counts as the loss. */
 		s->lost += !tsct_client_waits(&s->client);
-		source_lengthen_poll(s);
+		lengthen_poll(s);
 		if (s->lost == 3)
 			log_warning("%s: cannot send requests: %s; check this node's "
 				    "routes to it", s->config.name, strerror(-err));
@@ -541,7 +608,7 @@ static void on_good_answer(struct peers *p, struct peer_source *s, __s64 now_ns)
 	if (!s->burst_ns)
 		s->burst_ns = now_ns;
 	if (!tsct_client_waits(&s->client) && ++s->good >= GOOD_ENOUGH)
-		source_lengthen_poll(s);
+		lengthen_poll(s);
 	if (!s->config.ntp_only) {
 		if (p->barrier)
 			barrier_answered(p, s);
@@ -554,7 +621,7 @@ static void on_good_answer(struct peers *p, struct peer_source *s, __s64 now_ns)
 			end_session(p, s);
 	}
 	if (s->due_ns == NEVER)
-		s->due_ns = now_ns + source_poll_interval_ns(s, net_random());
+		s->due_ns = now_ns + poll_interval_ns(s, net_random());
 }
 
 /* Ends sessions, and sets the time of the next request, after a kiss-o'-death or an
@@ -563,7 +630,7 @@ static void postpone_request(struct peer_source *s, __s64 now_ns)
 {
 	s->session = s->client.session = s->own_session = 0;
 	s->good = 0;
-	s->due_ns = now_ns + source_poll_interval_ns(s, 0);
+	s->due_ns = now_ns + poll_interval_ns(s, 0);
 }
 
 /* Handles a datagram from the address of a source: a poll request or an answer. */

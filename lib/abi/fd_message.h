@@ -39,4 +39,23 @@ static inline int tsct_fd_message_get(const struct msghdr *msg)
 	return fd;
 }
 
+/*
+ * Receives a message, and at most one descriptor: the control buffer has no room for more, so the
+ * kernel closes them. *ret_fd: the descriptor; -1: none. Returns what recvmsg(2) returns.
+ */
+static inline ssize_t tsct_fd_message_receive(int from, void *to, size_t size, int flags,
+					      int *ret_fd)
+{
+	union tsct_fd_control control;
+	struct iovec iov = { to, size };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = &control, .msg_controllen = CMSG_LEN(sizeof(int)),
+	};
+	const ssize_t len = recvmsg(from, &msg, flags | MSG_CMSG_CLOEXEC);
+
+	*ret_fd = len < 0 ? -1 : tsct_fd_message_get(&msg);
+	return len;
+}
+
 #endif /* TSCT_FD_MESSAGE_H */

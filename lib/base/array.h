@@ -33,6 +33,9 @@ int tsct_array_reserve(void *array, size_t *room, size_t wanted, size_t size);
 /* Does the same as tsct_array_reserve(), and fills the new room with zeros. */
 int tsct_array_extend(void *array, size_t *room, size_t wanted, size_t size);
 
+/* Returns -1, 0 or 1: order of two values in functions for qsort(). Evaluates both twice. */
+#define tsct_compare(a, b)	(((a) > (b)) - ((a) < (b)))
+
 /* Sorts an array by the first member of its elements, a __u64. */
 void tsct_array_sort(void *array, size_t nr, size_t size);
 

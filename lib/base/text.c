@@ -84,6 +84,21 @@ bool tsct_digits_read_all(const char *text, __u64 max, __u64 *ret)
 	return tsct_digits_read(&text, max, ret) && !*text;
 }
 
+bool tsct_uuid_read(const char *text, __u8 ret_uuid[16])
+{
+	int i;
+
+	for (i = 0; i < 16; i++) {
+		if ((i == 4 || i == 6 || i == 8 || i == 10) && *text++ != '-')
+			return false;
+		if (strspn(text, "0123456789abcdef") < 2 ||
+		    sscanf(text, "%2hhx", &ret_uuid[i]) != 1)
+			return false;
+		text += 2;
+	}
+	return !*text;
+}
+
 /* ---- UTF-8 --------------------------------------------------------------- */
 
 size_t tsct_utf8_decode(const char *text, size_t left, __u32 *ret_code)

@@ -152,6 +152,9 @@ bool tsct_digits_read(const char **at, __u64 max, __u64 *ret);
 /* The same for a text that has nothing but the number */
 bool tsct_digits_read_all(const char *text, __u64 max, __u64 *ret);
 
+/* Reads a UUID: 8-4-4-4-12 lower-case hexadecimal digits. Returns false for any other text. */
+bool tsct_uuid_read(const char *text, __u8 ret_uuid[16]);
+
 /* ---- escaping ------------------------------------------------------------------ */
 
 /* Largest size of a text of @len bytes after it is escaped, bytes */

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -73,6 +75,28 @@ int tsct_seqpacket_connect(const struct sockaddr_un *addr, socklen_t len, int ti
 		return fd;
 	err = -errno;
 	close(fd);
+	return err;
+}
+
+int tsct_unix_listen(const struct sockaddr_un *addr, int type, mode_t mode, int backlog)
+{
+	const int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
+	const char *path = addr->sun_path;
+	bool bound = false;
+	struct stat old;
+	int err;
+
+	if (fd >= 0 && !lstat(path, &old) && S_ISSOCK(old.st_mode))
+		unlink(path);
+	bound = fd >= 0 && !bind(fd, (const struct sockaddr *)addr, sizeof(*addr));
+	if (bound && !fchmodat(AT_FDCWD, path, mode, AT_SYMLINK_NOFOLLOW) &&
+	    !listen(fd, backlog))
+		return fd;
+	err = -errno;
+	if (bound)
+		unlink(path);
+	if (fd >= 0)
+		close(fd);
 	return err;
 }
 

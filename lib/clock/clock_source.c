@@ -12,6 +12,7 @@
 #include "lib/core/tsc_trust.h"
 #include "clock_source.h"
 #include "lib/base/sysfs_read.h"
+#include "lib/base/text.h"
 
 #define CLOCKSOURCE	"/sys/devices/system/clocksource/clocksource0/"
 
@@ -178,22 +179,13 @@ int tsct_source_choose(char *why, size_t size)
 
 /* ---- boot id ------------------------------------------------------------ */
 
-/* Parses hexadecimal text: "8c8b1c8e-..." becomes 0x8c, 0x8b, 0x1c, 0x8e, ... */
 int tsct_boot_id(__u8 ret_id[16])
 {
-	/* Filled with zeros, so that sscanf() fails at the end of a short boot ID. */
-	char text[64] = "";
-	const char *at = text;
-	unsigned int nr;
-	ssize_t len = tsct_sysfs_read("/proc/sys/kernel/random/boot_id", text,
-				      sizeof(text));
+	char text[64];
+	ssize_t len = tsct_sysfs_read_line("/proc/sys/kernel/random/boot_id", text,
+					   sizeof(text));
 
 	if (len < 0)
 		return (int)len;
-	for (nr = 0; nr < 16; nr++, at += 2) {
-		at += *at == '-';
-		if (sscanf(at, "%2hhx", &ret_id[nr]) != 1)
-			return -EIO;
-	}
-	return 0;
+	return tsct_uuid_read(text, ret_id) ? 0 : -EIO;
 }

@@ -105,21 +105,6 @@ static bool parse_name(const char **at, const char *name)
 	return true;
 }
 
-/* Parses 8-4-4-4-12 lower-case hexadecimal digits. */
-static bool parse_uuid(const char *text, __u8 uuid[16])
-{
-	int i;
-
-	for (i = 0; i < 16; i++) {
-		if ((i == 4 || i == 6 || i == 8 || i == 10) && *text++ != '-')
-			return false;
-		if (strspn(text, "0123456789abcdef") < 2 || sscanf(text, "%2hhx", &uuid[i]) != 1)
-			return false;
-		text += 2;
-	}
-	return !*text;
-}
-
 /* Unescapes a string up to its closing quote into @to, which has room for a whole line.
  * Returns false if the string is malformed. */
 static bool unescape(const char **at, char *to)
@@ -409,7 +394,7 @@ static int read_quoted(struct env_reader *r, const struct tsct_metadata_key *key
 			}
 		return set_error(r, "%s: unknown value '%.40s'", e->key, at);
 	case TSCT_METADATA_UUID:
-		return parse_uuid(at, value) ? 0 : -EINVAL;
+		return tsct_uuid_read(at, value) ? 0 : -EINVAL;
 	case TSCT_METADATA_ITEMS:
 		return read_items(&at, key, value) ?: (*at ? -EINVAL : 0);
 	case TSCT_METADATA_EVENT:

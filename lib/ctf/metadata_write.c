@@ -106,7 +106,7 @@ static void put_field(FILE *to, const struct tsct_event_def *def, __u32 at)
 {
 	const struct tsct_field *f = &def->fields[at];
 	char name[TSCT_FIELD_NAME_MAX + 8];
-	const char *type = tsct_ctf_types[f->type].name;
+	const char *type = tsct_field_types[f->type].name;
 
 	name_field(def, at, name, sizeof(name));
 	if (f->type == TSCT_TYPE_STRING)
@@ -197,7 +197,7 @@ static void write_event_def(FILE *to, const struct tsct_event_def *def)
 	fprintf(to, "%s %s ", tsct_kind_names[def->kind], def->name);
 	for (f = def->fields; f < def->fields + def->nr_fields; f++) {
 		fprintf(to, "%s%s:%s", f == def->fields ? "" : ",", f->name,
-			tsct_ctf_types[f->type].name);
+			tsct_field_types[f->type].name);
 		if (f->count)
 			fprintf(to, "[%u]", f->count);
 		fputs(formats[f->format], to);

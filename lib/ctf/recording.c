@@ -38,22 +38,6 @@ const char *const tsct_compared_names[TSCT_COMPARED_NR] = {
 
 const char *const tsct_error_names[TSCT_ERROR_NR] = { "common", "clock", "utc" };
 
-const struct tsct_ctf_type tsct_ctf_types[TSCT_TYPE_NR] = {
-	[TSCT_TYPE_U8] = { "u8", 1, 0 },
-	[TSCT_TYPE_U16] = { "u16", 2, 0 },
-	[TSCT_TYPE_U32] = { "u32", 4, 0 },
-	[TSCT_TYPE_U64] = { "u64", 8, 0 },
-	[TSCT_TYPE_S8] = { "s8", 1, 1 },
-	[TSCT_TYPE_S16] = { "s16", 2, 1 },
-	[TSCT_TYPE_S32] = { "s32", 4, 1 },
-	[TSCT_TYPE_S64] = { "s64", 8, 1 },
-	[TSCT_TYPE_F32] = { "f32", 4, 0 },
-	[TSCT_TYPE_F64] = { "f64", 8, 0 },
-	[TSCT_TYPE_STRING] = { "string", 0, 0 },
-	[TSCT_TYPE_BYTES] = { "bytes", 0, 0 },
-	[TSCT_TYPE_CHARS] = { "chars", 0, 0 },
-};
-
 /* Names of clock sources in TSDL; other CTF readers do not interpret them. */
 const char *const tsct_ctf_sources[TSCT_SOURCE_NR] = {
 	"tsc", "monotonic_raw", "monotonic_ns", "realtime_ns",
@@ -533,12 +517,12 @@ bool tsct_value_find(const struct tsct_trace_event *event, const char *name,
 
 __s64 tsct_value_integer(const struct tsct_value *v)
 {
-	const struct tsct_ctf_type *type = &tsct_ctf_types[v->field->type];
-	unsigned int unused = 64 - 8 * type->size;
+	const __u8 size = tsct_field_types[v->field->type].size;
+	unsigned int unused = 64 - 8 * size;
 	__u64 bits = 0;
 
-	memcpy(&bits, v->at, type->size);
-	if (!type->is_signed)
+	memcpy(&bits, v->at, size);
+	if (!tsct_type_is_signed(v->field->type))
 		return bits;
 	return (__s64)(bits << unused) >> unused;
 }

@@ -900,14 +900,6 @@ _Static_assert(sizeof(struct tsct_packet) == 80,
 /* Largest payload of an event, bytes */
 #define TSCT_CTF_PAYLOAD_MAX	65536
 
-struct tsct_ctf_type {
-	char name[8];		/* name of the type in tsct_event_define() */
-	__u8 size;		/* size of a number, bytes; 0: not a number */
-	__u8 is_signed;
-};
-
-extern const struct tsct_ctf_type tsct_ctf_types[TSCT_TYPE_NR];
-
 /* Names of clock sources, by TSCT_SOURCE_* */
 extern const char *const tsct_ctf_sources[TSCT_SOURCE_NR];
 

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "export.h"
-#include "lib/clockpage/clock_params.h"
 
 const char *const tsct_span_why_names[TSCT_SPAN_WHYS] = {
 	[TSCT_SPAN_ENDED] = "ended", [TSCT_SPAN_REPLACED] = "unknown", [TSCT_SPAN_OPEN] = "open",
@@ -147,10 +146,9 @@ close_slice(struct tsct_export *x, struct tsct_export_slice *slice, enum tsct_sp
 }
 
 /* Callback of x->slices, x->calls and x->keyed */
-static int span_closed(void *arg, __u32 row, struct tsct_span *span, enum tsct_span_why why,
+static int span_closed(void *arg, __u32, struct tsct_span *span, enum tsct_span_why why,
 		       const struct tsct_trace_event *e)
 {
-	(void)row;
 	return close_slice(arg, (struct tsct_export_slice *)span, why, e);
 }
 

@@ -11,7 +11,6 @@
 #include "lib/base/hash.h"
 #include "lib/core/event_def.h"
 #include "export.h"
-#include "identity_until.h"
 #include "lib/query/message_match.h"
 #include "lib/query/value_text.h"
 
@@ -910,7 +909,7 @@ int tsct_export_run(struct tsct_export *x)
 {
 	int err;
 
-	err = x->format->begin(x);
+	err = x->format->begin ? x->format->begin(x) : 0;
 	if (x->format->cut)
 		x->ended = cut_slices;
 	if (!err)
@@ -922,6 +921,7 @@ int tsct_export_run(struct tsct_export *x)
 		err = errno ? -errno : -EIO;
 	if (!err)
 		err = file_error(x);
-	x->format->free(x);
+	if (x->format->free)
+		x->format->free(x);
 	return err;
 }

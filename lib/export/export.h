@@ -68,7 +68,7 @@ struct tsct_export_format {
 	/* flag: the format requires that slices of a thread nest, so that x->orphans and
 	 * x->cuts are worth a warning */
 	bool nests;
-	int (*begin)(struct tsct_export *x);
+	int (*begin)(struct tsct_export *x);	/* may be NULL, as end() and free() */
 	int (*event)(struct tsct_export *x, const struct tsct_export_event *e);
 	/*
 	 * Interrupts or ends (@begins false), or continues, the open slice number @slice at the
@@ -77,7 +77,7 @@ struct tsct_export_format {
 	 */
 	int (*cut)(struct tsct_export *x, const struct tsct_export_event *ev, __u32 slice,
 		   bool begins);
-	/* called after the last event; may be NULL */
+	/* called after the last event */
 	int (*end)(struct tsct_export *x);
 	/* frees the format's state, even if begin() failed */
 	void (*free)(struct tsct_export *x);

@@ -31,22 +31,6 @@ static bool limit_hides(const struct tsct_recording *rec, __u32 node, const char
 			   strstr(list, event));
 }
 
-/*
- * Returns true if it is unknown which threads a recording of a node selects: a merged recording has
- * the states of threads by all recorders of the node, and each recorder selects others.
- */
-static bool is_mixed(const struct tsct_recording *rec, __u32 node)
-{
-	const char *processes = rec->nodes[node].requests[TSCT_REQUEST_PROCESSES];
-	__u32 i;
-
-	for (i = 0; processes && strcmp(processes, "all") && i < rec->nr_nodes; i++)
-		if (i != node && rec->nodes[i].requests[TSCT_REQUEST_PROCESSES] &&
-		    tsct_recording_node_of(rec, i) == tsct_recording_node_of(rec, node))
-			return true;
-	return false;
-}
-
 static bool is_snapshot(const struct tsct_recording *rec, __u32 node)
 {
 	return rec->snapshot || rec->nodes[node].snapshot;
@@ -74,8 +58,6 @@ static __u8 find_hidden(struct tsct_known *k, __u32 node)
 
 	if (requests[TSCT_REQUEST_WHERE] || limit_hides(k->rec, node, NULL))
 		hidden |= TSCT_HIDDEN_RAW_ENDS;
-	if (is_mixed(k->rec, node))
-		hidden |= TSCT_HIDDEN_SWITCHES;
 	if (requests[TSCT_REQUEST_COPIED])
 		hidden |= TSCT_HIDDEN_SWITCHES | TSCT_HIDDEN_ELSEWHERE;
 	for (i = 0; i < k->rec->nr_streams; i++)
@@ -121,7 +103,7 @@ static int by_tick(const void *a, const void *b)
 {
 	const struct tsct_identity_end *x = a, *y = b;
 
-	return (x->tick > y->tick) - (x->tick < y->tick);
+	return tsct_compare(x->tick, y->tick);
 }
 
 /* Returns true if a recorder of a node selects threads by the name @name. */
@@ -186,7 +168,7 @@ int tsct_known_init(struct tsct_known *k, const struct tsct_trace *trace)
 			(TSCT_HIDDEN_RAW_ENDS | TSCT_HIDDEN_RAW_CALLS);
 	}
 	return find_renamed(k) ?:
-		(trace ? tsct_unknown_times(trace, &k->losses, &k->nr_losses) : 0);
+		(trace ? tsct_loss_times(trace, k->rec->merged, &k->losses, &k->nr_losses) : 0);
 }
 
 void tsct_known_free(struct tsct_known *k)
@@ -230,6 +212,7 @@ const struct tsct_loss_time *tsct_known_pass(struct tsct_known *k, __u64 tick)
 	if (run->on && !run->maybe && !run->cut && loss->from > run->seen)
 		run->seen = loss->from;
 	run->cut = true;
+	run->over |= loss->over;
 	return loss;
 }
 
@@ -294,6 +277,26 @@ bool tsct_known_end_(const struct tsct_known *k, const struct tsct_trace_event *
 
 /* ---- which thread runs on a CPU --------------------------------------------------- */
 
+static bool is_same(const struct tsct_identity_thread *a, const struct tsct_identity_thread *b)
+{
+	return a->node == b->node && a->state.tid == b->state.tid &&
+		a->generation == b->generation;
+}
+
+/* Returns true if a recorder selects a thread: each one states that of the threads it sees. */
+static bool selects(const struct tsct_known *k, __u32 recorder, const struct tsct_identity_thread *who)
+{
+	const struct tsct_identity_thread *all = k->identity->threads, *t;
+
+	for (t = who; t >= all && is_same(t, who); t--)
+		if (k->rec->locations[t->location].node == recorder)
+			return t->state.selected;
+	for (t = who + 1; t < all + k->identity->nr_threads && is_same(t, who); t++)
+		if (k->rec->locations[t->location].node == recorder)
+			return t->state.selected;
+	return false;
+}
+
 /* Returns true if all switches from a thread are recorded, unless lost. @comm: the thread's
  * name; NULL: the filter has let the thread's events pass */
 static bool is_selected(const struct tsct_known *k, const struct tsct_trace_event *e, __u32 tid,
@@ -315,7 +318,7 @@ static bool is_selected(const struct tsct_known *k, const struct tsct_trace_even
 	if (name && comm && (tsct_value_text_len(comm) != len || memcmp(comm->at, name, len)))
 		return false;
 	who = tsct_identity_find(k->identity, e->node, tid, e->tick);
-	return who && who->state.selected;
+	return who && selects(k, node, who);
 }
 
 static void begin_run(struct tsct_known *k, const struct tsct_trace_event *e, __u32 tid,
@@ -462,12 +465,6 @@ int tsct_known_calls(struct tsct_known *k, struct tsct_spans *calls,
 	return thread ? tsct_spans_leave(calls, thread->index, TSCT_SPAN_REPLACED, e) : 0;
 }
 
-static bool is_same(const struct tsct_identity_thread *a, const struct tsct_identity_thread *b)
-{
-	return a->node == b->node && a->state.tid == b->state.tid &&
-		a->generation == b->generation;
-}
-
 /* Returns true if a thread has had the name @name in all its states. @who: one of them */
 static bool is_always(const struct tsct_identity *identity, const struct tsct_identity_thread *who,
 		      const char *name)
@@ -483,6 +480,19 @@ static bool is_always(const struct tsct_identity *identity, const struct tsct_id
 	return true;
 }
 
+/* Returns true if another recorder of the node of a recording selects other threads. */
+static bool is_mixed(const struct tsct_recording *rec, __u32 node)
+{
+	const char *processes = rec->nodes[node].requests[TSCT_REQUEST_PROCESSES];
+	__u32 i;
+
+	for (i = 0; processes && strcmp(processes, "all") && i < rec->nr_nodes; i++)
+		if (i != node && rec->nodes[i].requests[TSCT_REQUEST_PROCESSES] &&
+		    tsct_recording_node_of(rec, i) == tsct_recording_node_of(rec, node))
+			return true;
+	return false;
+}
+
 bool tsct_known_switches(const struct tsct_known *k, __u32 node,
 			 const struct tsct_identity_thread *who)
 {
@@ -493,7 +503,7 @@ bool tsct_known_switches(const struct tsct_known *k, __u32 node,
 	for (i = node; i < k->rec->nr_nodes; i++)
 		if (tsct_recording_node_of(k->rec, i) == node && ((k->hidden[i] &
 		    (TSCT_HIDDEN_SWITCHES | TSCT_HIDDEN_ELSEWHERE | TSCT_HIDDEN_BEFORE)) ||
-		    (!requests[TSCT_REQUEST_PROCESSES] && is_snapshot(k->rec, i))))
+		    is_mixed(k->rec, i) || (!requests[TSCT_REQUEST_PROCESSES] && is_snapshot(k->rec, i))))
 			return false;
 	for (i = 0; i < k->nr_losses; i++)
 		if (!k->losses[i].over && k->switches[k->losses[i].stream] &&

@@ -37,6 +37,7 @@ struct tsct_known_run {
 	bool maybe;
 	bool cut;	/* flag: a loss followed; the CPU's next event ends the run at `seen` */
 	bool has_switches;	/* flag: the CPU has had an event sched_switch */
+	bool over;	/* flag: its recorder has ended */
 	__u32 tid;
 	__u64 seen;	/* last tick at which the thread is known to run */
 };
@@ -58,7 +59,7 @@ struct tsct_known {
 	/* for the recorders of a merged recording, which share streams: flags by recorder: it has
 	 * recorded such an event so far */
 	bool *had_switches, *had_wakings;
-	struct tsct_loss_time *losses;	/* see tsct_unknown_times() */
+	struct tsct_loss_time *losses;	/* see tsct_loss_times() */
 	__u32 nr_losses, begun;		/* begun: number of those that have begun */
 	/* ticks at which losses that have begun end, by recorder (location.node), stream */
 	__u64 *lossy_until;

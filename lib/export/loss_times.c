@@ -83,8 +83,7 @@ static int by_from(const void *a, const void *b)
 {
 	const struct tsct_loss_time *x = a, *y = b;
 
-	return x->from != y->from ? (x->from > y->from) - (x->from < y->from) :
-		(x->until > y->until) - (x->until < y->until);
+	return tsct_compare(x->from, y->from) ?: tsct_compare(x->until, y->until);
 }
 
 /* Allocates the ends of the recorders, and sets them to those of the bounds for now. */
@@ -102,8 +101,8 @@ static int find_ends(const struct tsct_recording *rec, struct loss_times *to)
 	return to->ends ? 0 : -ENOMEM;
 }
 
-static int find_times(const struct tsct_trace *trace, bool ends, struct tsct_loss_time **ret_times,
-		      __u32 *ret_nr)
+int tsct_loss_times(const struct tsct_trace *trace, bool ends, struct tsct_loss_time **ret_times,
+		    __u32 *ret_nr)
 {
 	const struct tsct_recording *rec = tsct_trace_recording(trace);
 	struct tsct_stream_reader_kind *kinds;
@@ -132,16 +131,4 @@ static int find_times(const struct tsct_trace *trace, bool ends, struct tsct_los
 	*ret_times = err ? NULL : to.all;
 	*ret_nr = err ? 0 : to.nr;
 	return err;
-}
-
-int tsct_loss_times(const struct tsct_trace *trace, struct tsct_loss_time **ret_times,
-		    __u32 *ret_nr)
-{
-	return find_times(trace, false, ret_times, ret_nr);
-}
-
-int tsct_unknown_times(const struct tsct_trace *trace, struct tsct_loss_time **ret_times,
-		       __u32 *ret_nr)
-{
-	return find_times(trace, tsct_trace_recording(trace)->merged, ret_times, ret_nr);
 }

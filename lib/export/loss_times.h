@@ -17,24 +17,18 @@ struct tsct_loss_time {
 
 /*
  * tsct_loss_times - find the times of losses, in the headers of all packets
+ * @ends: of a merged recording, also find the times after the ends of its recorders, of each
+ *	file with events; else no time is `over`. A recorder ended where the bounds of its node's
+ *	times end, or at its node's last event.
  * @ret_times: sorted by `from`; malloc'ed
  *
  * A header states how many events were lost until the recorder wrote the packet. The recorder
  * reads the rings in turns: events that it reads after a loss may be older than the loss, and so
  * may events in the packets before. The times include all these events. If a file's end is
  * missing, a time begins at its last event, or at the last flush of all files. Returns 0 or
- * -ENOMEM. No time is `over`.
+ * -ENOMEM.
  */
-int tsct_loss_times(const struct tsct_trace *trace, struct tsct_loss_time **ret_times,
+int tsct_loss_times(const struct tsct_trace *trace, bool ends, struct tsct_loss_time **ret_times,
 		    __u32 *ret_nr);
-
-/*
- * tsct_unknown_times - the same, and the times after the ends of the recorders of a merged
- *	recording, of each file with events
- *
- * A recorder ended where the bounds of its node's times end, or at its node's last event.
- */
-int tsct_unknown_times(const struct tsct_trace *trace, struct tsct_loss_time **ret_times,
-		       __u32 *ret_nr);
 
 #endif /* TSCT_LOSS_TIMES_H */

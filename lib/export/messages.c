@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include <errno.h>
-#include <sys/random.h>
-
 #include "messages.h"
 
-#define OPEN_MAX	(1U << 20)	/* messages that wait for their receive */
 #define EARLY_MAX_NS	1000000000	/* longest time from a receive to its send */
 
 int tsct_messages_init(struct tsct_messages *m)
 {
-	struct tsct_messages_options options = { .room = OPEN_MAX, .sends_only = true };
+	struct tsct_messages_options options = { .room = m->room ?: 1U << 20, .sends_only = true };
 
-	if (getrandom(&options.seed, sizeof(options.seed), 0) < 0)
-		return -errno;
 	return tsct_message_matcher_new(&options, &m->sends) ?:
 		tsct_message_matcher_new(&options, &m->early);
 }

@@ -15,6 +15,7 @@ struct tsct_messages {
 	int (*matched)(void *arg, const struct tsct_message_end *send,
 		       const struct tsct_message_end *receive);
 	void *arg;
+	__u32 room;	/* largest number of messages that wait for their receive; 0: 2^20 */
 
 	/* sends; receives whose send was not read yet, as times of nodes differ */
 	struct tsct_message_matcher *sends, *early;

@@ -97,19 +97,20 @@ int tsct_export_pairs_find(struct tsct_export *x)
 
 /* ---- pairs with a key: in any threads ------------------------------------ */
 
-/* Returns the index of the span that began last with a key; -1: none. *ret_several: true if there
- * are others */
-static __s64 find_key(const struct tsct_export *x, __u32 row, __u64 key, bool *ret_several)
+/* Returns the index of the span that began last with a key; -1: none. *ret_ambiguous: true if its
+ * end may be that of another one, or was before */
+static __s64 find_key(struct tsct_export *x, __u32 row, __u64 key, bool *ret_ambiguous)
 {
-	const struct tsct_span *span;
+	struct tsct_span *span;
 	__s64 i, at = -1;
 
-	*ret_several = false;
-	for (i = (__s64)tsct_spans_open(&x->keyed, row) - 1; i >= 0 && !*ret_several; i--) {
+	*ret_ambiguous = false;
+	for (i = (__s64)tsct_spans_open(&x->keyed, row) - 1; i >= 0; i--) {
 		span = tsct_span_at(&x->keyed, row, (__u32)i);
 		if (span->key != key)
 			continue;
-		*ret_several = at >= 0;
+		span->doubtful |= at >= 0;
+		*ret_ambiguous |= span->doubtful;
 		at = at < 0 ? i : at;
 	}
 	return at;
@@ -137,18 +138,18 @@ int tsct_export_keyed(struct tsct_export *x, struct tsct_export_event *ev, __u64
 	const struct tsct_export_def *def = &x->defs[ev->def];
 	const __u32 row = (__u32)(def->pair - x->pairs);
 	struct tsct_export_slice *slice;
-	bool several;
+	bool ambiguous;
 	__s64 at;
 
 	if (!x->closed)
 		return 0;
 	if (def->kind == TSCT_KIND_BEGIN)
 		return begin_keyed(x, ev, row, key, hidden);
-	at = find_key(x, row, key, &several);
+	at = find_key(x, row, key, &ambiguous);
 	if (at < 0)
 		return hidden ? 0 : tsct_closed_span_alone(x, ev, TSCT_SPAN_NOT_BEGUN);
 	slice = tsct_span_at(&x->keyed, row, (__u32)at);
-	slice->ambiguous = several;
+	slice->ambiguous = ambiguous;
 	slice->end_hidden = hidden;
 	return tsct_spans_close(&x->keyed, row, (__u32)at, TSCT_SPAN_ENDED, ev->e);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "lib/base/array.h"
 #include "spans.h"
@@ -17,10 +16,9 @@ int tsct_spans_reserve_(struct tsct_spans *s, __u32 row)
 				  (size_t)s->rows[row].nr + 1, s->size);
 }
 
-__s64 tsct_spans_find_(const struct tsct_spans *s, __u32 row, __s64 name, __u64 key,
-		       __u64 *ambiguous)
+__s64 tsct_spans_find_(struct tsct_spans *s, __u32 row, __s64 name, __u64 key, __u64 *ambiguous)
 {
-	const struct tsct_span *span;
+	struct tsct_span *span;
 	__s64 i, last = -1;
 	bool several = false;
 
@@ -33,7 +31,12 @@ __s64 tsct_spans_find_(const struct tsct_spans *s, __u32 row, __s64 name, __u64 
 		several = last >= 0;
 		last = several ? last : i;
 	}
-	*ambiguous += several;
+	for (i = 0; i < last && several; i++) {
+		span = tsct_span_at(s, row, (__u32)i);
+		span->doubtful |= span->name == name;
+	}
+	span = last < 0 ? NULL : tsct_span_at(s, row, (__u32)last);
+	*ambiguous += several || (span && span->doubtful);
 	return last;
 }
 

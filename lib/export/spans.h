@@ -25,8 +25,8 @@ enum tsct_span_why {
 	/* the span may have ended, from a time on at which events were lost or are hidden, or its
 	 * begin is nested too deeply */
 	TSCT_SPAN_UNKNOWN,
-	/* an end event of the name agrees in its fields with none of several open spans: this may
-	 * be its span */
+	/* an end event of the name agrees in its fields with none of several open spans, or has the
+	 * key of several, or one did before and left this span open: this may be its span */
 	TSCT_SPAN_AMBIGUOUS,
 	TSCT_SPAN_NOT_BEGUN,	/* end event of a span whose begin event is not in the recording */
 	TSCT_SPAN_WHYS
@@ -39,6 +39,7 @@ struct tsct_span {
 	__u32 location;		/* of the begin event */
 	__u64 key;		/* for tsct_spans_find(), set by the caller */
 	bool hidden;		/* set by the caller: a filter leaves out the begin event */
+	bool doubtful;		/* an ambiguous end event may have been that of this span */
 };
 
 struct tsct_span_row {
@@ -106,18 +107,18 @@ static inline int tsct_spans_begin(struct tsct_spans *s, __u32 row, __s64 name,
 	return err;
 }
 
-__s64 tsct_spans_find_(const struct tsct_spans *s, __u32 row, __s64 name, __u64 key,
-		       __u64 *ambiguous);
+__s64 tsct_spans_find_(struct tsct_spans *s, __u32 row, __s64 name, __u64 key, __u64 *ambiguous);
 
 /*
  * tsct_spans_find - find the open span that an end event ends
  * @key: chooses, of the spans named @name, the one with this key that began last; if none has
  *	this key, the one that began last.
- * @ambiguous: incremented if none has the key, but several have the name
+ * @ambiguous: incremented if none has the key, but several have the name, or one does that may have
+ *	ended by such an event before
  *
  * Returns the index of the span; -1: none has the name.
  */
-static inline __s64 tsct_spans_find(const struct tsct_spans *s, __u32 row, __s64 name, __u64 key,
+static inline __s64 tsct_spans_find(struct tsct_spans *s, __u32 row, __s64 name, __u64 key,
 				    __u64 *ambiguous)
 {
 	const struct tsct_span *last = tsct_span_last(s, row);

@@ -7,7 +7,7 @@
 #define TSCT_THREADS_H
 
 #include "lib/base/index.h"
-#include "lib/core/port.h"
+#include "lib/statedump/identity.h"
 
 /* size of a name with the NUL, TASK_COMM_LEN of the kernel */
 #define TSCT_THREAD_NAME_MAX	16
@@ -80,5 +80,15 @@ void tsct_thread_rename(struct tsct_thread *thread, const char *name,
 
 /* Sets the rank of a thread or process in MPI_COMM_WORLD. */
 void tsct_thread_set_rank(struct tsct_thread *thread, __u32 rank);
+
+/* ---- threads of a recording: how long a state lasts, and cgroups ------------- */
+
+/* Returns a tick until which tsct_identity_find() finds the same state, or at least the
+ * same thread. @found: the result of tsct_identity_find() for @tick */
+__u64 tsct_identity_until(const struct tsct_identity *identity,
+			  const struct tsct_identity_thread *found, __u64 tick);
+
+/* Returns the path of a cgroup, or NULL. */
+const char *tsct_identity_cgroup(const struct tsct_identity *identity, __u32 node, __u64 id);
 
 #endif /* TSCT_THREADS_H */

@@ -4,7 +4,7 @@
  * The mapping is a curve through estimates. The error at a tick is the error bound of
  * an estimate made for that tick, plus the distance of the curve from the estimate. The
  * error halfway between two such ticks may raise the bounds at both ticks. If times are by
- * a node's own clock, the bounds are those that its recording states (recording_error.h).
+ * a node's own clock, the bounds are those that its recording states (lib/ctf/recording_error.c).
  * Also makes the result's clock, whose error bound holds for all nodes.
  */
 #include <math.h>

@@ -7,7 +7,6 @@
  * do not depend on the number of ranks.
  */
 #include <stdlib.h>
-#include <sys/random.h>
 
 #include "lib/base/array.h"
 #include "lib/base/order.h"
@@ -404,8 +403,6 @@ static int make_matchers(struct walk *w)
 	unsigned int i;
 	int err;
 
-	if (getrandom(&options.seed, sizeof(options.seed), 0) < 0)
-		return -errno;
 	err = tsct_message_matcher_new(&options, &w->counts);
 	options.room = SLICE_ROOM;
 	options.counts = w->counts;

@@ -189,9 +189,6 @@ static enum tsct_client_result read_ntp(const struct tsct_client *client,
 		a->remote.status = TSCT_STATUS_UNKNOWN;
 		return TSCT_CLIENT_UNSYNCED;
 	}
-	if (client->options.refid && packet->stratum > 1 &&
-	    packet->refid == client->options.refid)
-		return TSCT_CLIENT_LOOP;
 	return packet->receive && packet->transmit ?
 		TSCT_CLIENT_OK : TSCT_CLIENT_IMPOSSIBLE;
 }
@@ -521,10 +518,13 @@ static size_t build(const struct tsct_client *client,
 	return len;
 }
 
-static size_t request(struct tsct_client *client, const struct tsct_keys *keys,
-		      const __u64 random[2], const struct tsct_extension *ext,
-		      bool follows, void *bytes)
+size_t tsct_client_request(struct tsct_client *client, const struct tsct_keys *keys,
+			   const __u64 random[2], const struct tsct_extension *ext,
+			   bool is_further, void *bytes)
 {
+	/* To an NTP server, a new request replaces the outstanding request: RFC 9769 allows one
+	 * outstanding request, and most servers keep the state of one. */
+	const bool follows = is_further && !is_ntp_only(client);
 	const struct tsct_queued_exchange *pending = client_pending(client);
 	struct tsct_ntp_packet packet = {
 		.version = 4,
@@ -569,22 +569,6 @@ static size_t request(struct tsct_client *client, const struct tsct_keys *keys,
 	client->outstanding[0] = one;
 	client->nr_outstanding++;
 	return len;
-}
-
-size_t tsct_client_request(struct tsct_client *client,
-			   const struct tsct_keys *keys, const __u64 random[2],
-			   const struct tsct_extension *ext, void *bytes)
-{
-	return request(client, keys, random, ext, false, bytes);
-}
-
-/* To an NTP server, a new request replaces the outstanding request: RFC 9769 allows one
- * outstanding request, and most servers keep the state of one. */
-size_t tsct_client_follow(struct tsct_client *client,
-			  const struct tsct_keys *keys, const __u64 random[2],
-			  const struct tsct_extension *ext, void *bytes)
-{
-	return request(client, keys, random, ext, !is_ntp_only(client), bytes);
 }
 
 void tsct_client_sent(struct tsct_client *client, __u32 number,

@@ -38,8 +38,6 @@ struct tsct_client_options {
 	__u64 mult;		/* rate of the local counter, 2^-56 ns per cycle; 0:
 				 * unknown, which disables the check
 				 * TSCT_CLIENT_TOO_SOON */
-	__u32 refid;		/* reference id of this node as an NTP server; 0:
-				 * none */
 };
 
 /* Time of a packet: a counter value and its error bound, in cycles */
@@ -209,13 +207,13 @@ void tsct_client_init(struct tsct_client *client,
 void tsct_client_disrupt(struct tsct_client *client);
 
 /*
- * tsct_client_request - make a request, and drop outstanding requests
- * tsct_client_follow - make one more request of the same poll, to be sent right after
- *	the answer to the request before
+ * tsct_client_request - make a request
  * @random: two unpredictable numbers
  * @ext: flags, session and barrier to send; NULL: none of these
+ * @is_further: true: one more request of the same poll, to be sent right after the answer to
+ *	the request before; false: a new poll, which drops outstanding requests
  * @bytes: room for a packet of TSCT_NTP_MAX bytes
- * Return the length in bytes; 0: no such key. Afterwards, client->sent is the request's
+ * Returns the length in bytes; 0: no such key. Afterwards, client->sent is the request's
  * number.
  *
  * An answer to a request also ends the wait for earlier requests. Beyond
@@ -233,10 +231,7 @@ void tsct_client_disrupt(struct tsct_client *client);
  */
 size_t tsct_client_request(struct tsct_client *client,
 			   const struct tsct_keys *keys, const __u64 random[2],
-			   const struct tsct_extension *ext, void *bytes);
-size_t tsct_client_follow(struct tsct_client *client,
-			  const struct tsct_keys *keys, const __u64 random[2],
-			  const struct tsct_extension *ext, void *bytes);
+			   const struct tsct_extension *ext, bool is_further, void *bytes);
 void tsct_client_sent(struct tsct_client *client, __u32 number,
 		      struct tsct_packet_time t1);
 static inline bool tsct_client_waits(const struct tsct_client *client)

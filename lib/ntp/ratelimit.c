@@ -128,15 +128,6 @@ static int parse_ip(const char *text, __u8 ip[16], unsigned int *ret_bits)
 	return inet_pton(AF_INET6, text, ip) == 1 ? 0 : -EINVAL;
 }
 
-static int parse_number(const char *text, unsigned long max, __u32 *ret)
-{
-	__u64 value = 0;
-	int err = tsct_digits_read_all(text, max, &value) ? 0 : -EINVAL;
-
-	*ret = (__u32)value;
-	return err;
-}
-
 /* Splits a text at the character @at into an address and a suffix. *ret_tail: the suffix;
  * NULL: no such character. Returns 0; -EINVAL: too long for an address */
 static int split_suffix(const char *text, char at, char head[INET6_ADDRSTRLEN],
@@ -158,16 +149,16 @@ int tsct_address_parse(const char *text, struct tsct_address *ret)
 	char head[INET6_ADDRSTRLEN];
 	const char *scope;
 	unsigned int bits;
-	__u32 number = 0;
+	__u64 number = 0;
 	__u8 ip[16];
 
 	if (split_suffix(text, '%', head, &scope) || parse_ip(head, ip, &bits))
 		return -EINVAL;
 	/* A scope is accepted for IPv6 only, because IPv4 has no scopes. */
-	if (scope && (bits || parse_number(scope, ~0U, &number)))
+	if (scope && (bits || !tsct_digits_read_all(scope, ~0U, &number)))
 		return -EINVAL;
 	memcpy(ret->ip, ip, sizeof(ip));
-	ret->scope = number;
+	ret->scope = (__u32)number;
 	return 0;
 }
 
@@ -204,7 +195,7 @@ static int parse_rule(const char *prefix, struct acl_rule *rule)
 	char head[INET6_ADDRSTRLEN];
 	const char *tail;
 	unsigned int base;
-	__u32 bits;
+	__u64 bits;
 	__u8 ip[16];
 
 	if (!strcmp(prefix, "all")) {
@@ -214,9 +205,9 @@ static int parse_rule(const char *prefix, struct acl_rule *rule)
 	if (split_suffix(prefix, '/', head, &tail) || parse_ip(head, ip, &base))
 		return -EINVAL;
 	bits = 128 - base;
-	if (tail && parse_number(tail, 128 - base, &bits))
+	if (tail && !tsct_digits_read_all(tail, 128 - base, &bits))
 		return -EINVAL;
-	rule->bits = base + bits;
+	rule->bits = base + (unsigned int)bits;
 	rule->first = ip_number(ip);
 	rule->last = rule->first | host_mask(rule->bits);
 	return rule->first & host_mask(rule->bits) ? -EINVAL : 0;

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "lib/client/gettime.h"
+#include "lib/client/programs.h"
 #include "server.h"
 #include "lib/abi/fd_message.h"
 #include "payer.h"
@@ -298,25 +299,6 @@ static int answer_request(struct tsct_server *server, struct connection *conn,
 		-errno : 0;
 }
 
-/*
- * Receives a message, and at most one descriptor: the control buffer has no room for more,
- * so the kernel closes them. Returns the size of the message as it was sent; 0: the client
- * has hung up; -1: error, see errno.
- */
-static ssize_t receive_message(int fd, struct message *message, int *ret_fd)
-{
-	union tsct_fd_control control;
-	struct iovec iov = { message, sizeof(*message) };
-	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1,
-		.msg_control = &control, .msg_controllen = CMSG_LEN(sizeof(int)),
-	};
-	ssize_t len = recvmsg(fd, &msg, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
-
-	*ret_fd = len < 0 ? -1 : tsct_fd_message_get(&msg);
-	return len;
-}
-
 static void serve_client(struct tsct_server *server, struct connection *conn)
 {
 	struct message message;
@@ -325,7 +307,8 @@ static void serve_client(struct tsct_server *server, struct connection *conn)
 
 	for (i = 0; i < MESSAGES_PER_EVENT; i++) {
 		memset(&message, 0, sizeof(message));
-		len = receive_message(conn->fd, &message, &fd);
+		len = tsct_fd_message_receive(conn->fd, &message, sizeof(message),
+					      MSG_DONTWAIT | MSG_TRUNC, &fd);
 		if (len < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
 		if (!len)
@@ -446,20 +429,9 @@ static int take_lock(struct tsct_server *server)
 /* Replaces an existing socket: as the caller holds the lock, its server has ended. */
 static int listen_at_path(struct tsct_server *server)
 {
-	const char *path = server->addr.sun_path;
-	struct stat old;
-
-	if (!lstat(path, &old) && S_ISSOCK(old.st_mode))
-		unlink(path);
-	server->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC |
-				  SOCK_NONBLOCK, 0);
-	if (server->listener < 0 ||
-	    bind(server->listener, (struct sockaddr *)&server->addr,
-		 sizeof(server->addr)) < 0 ||
-	    fchmodat(AT_FDCWD, path, 0666, AT_SYMLINK_NOFOLLOW) < 0 ||
-	    listen(server->listener, SOMAXCONN) < 0)
-		return -errno;
-	return watch_fd(server, server->listener, &server->listener);
+	server->listener = tsct_unix_listen(&server->addr, SOCK_SEQPACKET | SOCK_NONBLOCK, 0666,
+					    SOMAXCONN);
+	return server->listener < 0 ? server->listener : watch_fd(server, server->listener, &server->listener);
 }
 
 /*
@@ -536,7 +508,7 @@ void tsct_server_stop(struct tsct_server *server)
 		else	/* close_sent_fd() frees @conn. */
 			LIST_REMOVE(conn, list);
 	tsct_store_clear(&server->store);
-	if (server->listener >= 0 && server->lock >= 0)
+	if (server->listener >= 0)
 		unlink(server->addr.sun_path);
 	close_fd(server->listener);
 	if (server->lock >= 0)

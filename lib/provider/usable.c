@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 /* Reads how much memory this process may use */
-#include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "lib/base/sysfs_read.h"
+#include "lib/base/text.h"
 #include "lib/core/port.h"
 #include "ring_size.h"
 
@@ -47,15 +46,13 @@ static __u64 read_field(const char *path, const char *name, int base)
  * the cgroup's name in messages */
 static void take_limit(const char *dir, const char *name, struct tsct_memory_limit *limit)
 {
-	char file[4500], text[32], *end;
+	char file[4500], text[32];
 	__u64 bytes;
 
 	snprintf(file, sizeof(file), "%s/%s", dir, name);
 	if (tsct_sysfs_read_line(file, text, sizeof(text)) <= 0)
 		return;
-	errno = 0;
-	bytes = strtoull(text, &end, 10);
-	if (errno || end == text || bytes >= CGROUP_NO_LIMIT || bytes >= limit->bytes)
+	if (!tsct_digits_read_all(text, CGROUP_NO_LIMIT - 1, &bytes) || bytes >= limit->bytes)
 		return;
 	limit->bytes = bytes;
 	snprintf(limit->name, sizeof(limit->name), "memory cgroup limit %.290s", file);

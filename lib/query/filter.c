@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "lib/base/array.h"
+#include "lib/base/text.h"
 #include "lib/clockpage/clock_params.h"
 #include "filter.h"
 
@@ -28,31 +29,22 @@ static bool is_digit(char c)
 
 static int parse_whole(const char **at, __s64 *ret)
 {
-	const char *c = *at;
-	__s64 n = 0;
-
-	if (!is_digit(*c))
+	if (!is_digit(**at))
 		return -EINVAL;
-	for (; is_digit(*c); c++)
-		if (__builtin_mul_overflow(n, 10, &n) ||
-		    __builtin_add_overflow(n, *c - '0', &n))
-			return -ERANGE;
-	*at = c;
-	*ret = n;
-	return 0;
+	return tsct_digits_read(at, INT64_MAX, (__u64 *)ret) ? 0 : -ERANGE;
 }
 
 int tsct_filter_ranges(const char *text, __u32 max, struct tsct_filter_ranges *ranges)
 {
-	__s64 first, last;
+	__u64 first, last;
 
 	do {
-		if (parse_whole(&text, &first))
+		if (!tsct_digits_read(&text, max, &first))
 			return -EINVAL;
 		last = first;
-		if (*text == '-' && (text++, parse_whole(&text, &last)))
+		if (*text == '-' && (text++, !tsct_digits_read(&text, max, &last)))
 			return -EINVAL;
-		if (first > last || last > max)
+		if (first > last)
 			return -EINVAL;
 		if (tsct_array_add(&ranges->range, &ranges->nr,
 				   &(struct tsct_filter_range) { first, last },

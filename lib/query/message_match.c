@@ -40,12 +40,9 @@ struct open_key {
 	 * matched, unless another receive with the same message key comes within
 	 * options.window ticks of the send. */
 	struct open_list late;
-	__u32 next;		/* next key of the hash bucket, or next free key */
+	__u32 next;		/* next free key */
 	bool early;		/* flag: messages in `waiting` have only a receive */
 };
-
-/* Number of hash buckets per key, so that few keys share a bucket */
-#define BUCKETS		4
 
 /* Largest number of pairs while messages are matched: twice the number kept at the end */
 #define PAIRS_ROOM	(2 * TSCT_MESSAGE_PAIRS_MAX)
@@ -62,7 +59,8 @@ struct counts {
 struct tsct_message_matcher {
 	struct open_message *open;
 	struct open_key *keys;
-	__u32 *bucket;
+	/* index in `keys`, plus 1, of each message key that has open messages */
+	struct tsct_index key_of;
 	/* number of elements of each of the arrays `open` and `keys`: a power of two */
 	__u32 room;
 	/* numbers of elements of the arrays `open` and `keys` that were ever used;
@@ -104,9 +102,8 @@ int tsct_message_matcher_new(const struct tsct_messages_options *options,
 		m->options.mult = 1ULL << TSCT_CLOCK_SHIFT;
 	m->open = calloc(room, sizeof(*m->open));
 	m->keys = calloc(room, sizeof(*m->keys));
-	m->bucket = calloc(BUCKETS * (size_t)room, sizeof(*m->bucket));
 	m->counts = options->counts ? options->counts->counts : &m->own;
-	if (m->open && m->keys && m->bucket)
+	if (m->open && m->keys)
 		err = options->sends_only || options->counts ? 0 :
 			make_counts(&m->own);
 	if (err)
@@ -122,7 +119,7 @@ void tsct_message_matcher_free(struct tsct_message_matcher *m)
 		return;
 	free(m->open);
 	free(m->keys);
-	free(m->bucket);
+	tsct_index_free(&m->key_of);
 	tsct_index_free(&m->own.pair_of);
 	free(m->own.stats.pairs);
 	free(m);
@@ -190,35 +187,21 @@ __u64 tsct_message_key(const struct tsct_trace_event *event, __u64 pool)
 	return key ? key : 1;
 }
 
-/* Returns the link to a key in its hash bucket; a link of 0: the key has no open
- * message. */
-static __u32 *link_to(struct tsct_message_matcher *m, __u64 key)
+/* Returns a key that has open messages, or NULL. */
+static struct open_key *find_key(struct tsct_message_matcher *m, __u64 key)
 {
-	__u32 *link = &m->bucket[tsct_hash(m->options.seed, &key, sizeof(key)) &
-				 (BUCKETS * (__u64)m->room - 1)];
+	const __u64 *at = tsct_index_get(&m->key_of, key, 0);
 
-	while (*link && m->keys[*link - 1].key != key)
-		link = &m->keys[*link - 1].next;
-	return link;
-}
-
-static struct open_key *key_at(struct tsct_message_matcher *m, const __u32 *link)
-{
-	return *link ? &m->keys[*link - 1] : NULL;
+	return at ? &m->keys[*at - 1] : NULL;
 }
 
 /* Frees a key, unless the key still has open messages. */
-static void drop_key(struct tsct_message_matcher *m, const struct open_key *k)
+static void drop_key(struct tsct_message_matcher *m, struct open_key *k)
 {
-	__u32 *link, at;
-
 	if (k->waiting.first || k->late.first)
 		return;
-	link = link_to(m, k->key);
-	at = *link;
-	*link = k->next;
-	m->keys[at - 1].next = m->free_key;
-	m->free_key = at;
+	k->next = m->free_key;
+	m->free_key = (__u32)tsct_index_remove(&m->key_of, k->key, 0);
 }
 
 /* ---- open messages ----------------------------------------------------------- */
@@ -397,31 +380,31 @@ static bool settle_oldest(struct tsct_message_matcher *m)
 
 /* Adds @end, a send or (@early) a receive, as the youngest open message: the message's
  * other event was not seen yet. */
-static void add_waiting(struct tsct_message_matcher *m, __u32 *link, __u64 key,
+static void add_waiting(struct tsct_message_matcher *m, struct open_key *k, __u64 key,
 			bool early, const struct tsct_message_end *end)
 {
 	struct open_message *o;
-	struct open_key *k;
 	__u32 at;
 
 	if (!m->free_open && m->nr_open == m->room) {
 		m->counts->stats.given_up += !settle_oldest(m);
-		/* settle_oldest() may have freed elements of m->keys, so @link, which
-		 * leads to the element of @key, is looked up again. */
-		link = link_to(m, key);
+		k = find_key(m, key);	/* settle_oldest() may have freed it */
 	}
-	if (!*link) {
+	if (!k) {
 		/* m->keys has a free element: m->keys is as large as m->open, which has
 		 * a free element here, and each used key has an open message. */
-		at = m->free_key;
-		if (at)
-			m->free_key = m->keys[at - 1].next;
+		at = m->free_key ?: m->nr_keys + 1;
+		if (!tsct_index_put(&m->key_of, key, 0, at)) {
+			m->counts->stats.given_up++;
+			return;
+		}
+		k = &m->keys[at - 1];
+		if (m->free_key)
+			m->free_key = k->next;
 		else
-			at = ++m->nr_keys;
-		m->keys[at - 1] = (struct open_key) { .key = key };
-		*link = at;
+			m->nr_keys++;
+		*k = (struct open_key) { .key = key };
 	}
-	k = key_at(m, link);
 	at = m->free_open;
 	if (at)
 		m->free_open = m->open[at - 1].next;
@@ -441,8 +424,8 @@ static void add_waiting(struct tsct_message_matcher *m, __u32 *link, __u64 key,
 void tsct_message_sent(struct tsct_message_matcher *m, __u64 key,
 		       const struct tsct_message_end *end)
 {
-	__u32 *link = link_to(m, key), at;
-	struct open_key *k = key_at(m, link);
+	struct open_key *k = find_key(m, key);
+	__u32 at;
 
 	m->counts->stats.sends++;
 	if (k)
@@ -455,7 +438,7 @@ void tsct_message_sent(struct tsct_message_matcher *m, __u64 key,
 		return;
 	}
 	if (!k || !k->early || !k->waiting.first) {
-		add_waiting(m, link, key, false, end);
+		add_waiting(m, k, key, false, end);
 		return;
 	}
 	at = list_pop(m, &k->waiting);
@@ -467,8 +450,8 @@ const struct tsct_message_end *
 tsct_message_received(struct tsct_message_matcher *m, __u64 key,
 		      const struct tsct_message_end *end)
 {
-	__u32 *link = link_to(m, key), at;
-	struct open_key *k = key_at(m, link);
+	struct open_key *k = find_key(m, key);
+	__u32 at;
 
 	m->counts->stats.receives++;
 	if (k)
@@ -484,7 +467,7 @@ tsct_message_received(struct tsct_message_matcher *m, __u64 key,
 		m->counts->stats.unmatched_receives++;
 		return NULL;
 	} else {
-		add_waiting(m, link, key, true, end);
+		add_waiting(m, k, key, true, end);
 		return NULL;
 	}
 	m->open[at - 1].receive = *end;

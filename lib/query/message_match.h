@@ -96,7 +96,6 @@ struct tsct_messages_options {
 	/* longest time that a receive waits for its send, ticks; 0: 10^9 */
 	__u64 window;
 	__u64 mult;		/* length of a tick, ns << TSCT_CLOCK_SHIFT; 0: 1 ns */
-	__u64 seed;	/* random seed, against inputs made to collide in the hash */
 	/* flag: a receive is matched with earlier sends only, does not wait for a later
 	 * send, and statistics of matched messages are not made */
 	bool sends_only;

@@ -20,7 +20,9 @@ static int add_thread(struct tsct_identity *identity, const struct tsct_trace_ev
 	if (!tsct_array_next(&identity->threads, identity->nr_threads, sizeof(*t)))
 		return -ENOMEM;
 	t = &identity->threads[identity->nr_threads++];
-	*t = (struct tsct_identity_thread) { .node = e->node, .tick = e->tick, .end = UINT64_MAX };
+	*t = (struct tsct_identity_thread) {
+		.node = e->node, .location = e->location, .tick = e->tick, .end = UINT64_MAX,
+	};
 	t->state.tid = (__u32)tsct_value_integer_of(e, "tid");
 	t->state.tgid = (__u32)tsct_value_integer_of(e, "tgid");
 	t->state.start_ns = tsct_value_integer_of(e, "start_ns");
@@ -81,20 +83,15 @@ static int by_thread(const void *a, const void *b)
 {
 	const struct tsct_identity_thread *x = a, *y = b;
 
-	if (x->node != y->node)
-		return x->node < y->node ? -1 : 1;
-	if (x->state.tid != y->state.tid)
-		return x->state.tid < y->state.tid ? -1 : 1;
-	return (x->tick > y->tick) - (x->tick < y->tick);
+	return tsct_compare(x->node, y->node) ?: tsct_compare(x->state.tid, y->state.tid) ?:
+		tsct_compare(x->tick, y->tick);
 }
 
 static int by_node(const void *a, const void *b)
 {
 	const struct tsct_identity_last_pid *x = a, *y = b;
 
-	if (x->node != y->node)
-		return x->node < y->node ? -1 : 1;
-	return (x->tick > y->tick) - (x->tick < y->tick);
+	return tsct_compare(x->node, y->node) ?: tsct_compare(x->tick, y->tick);
 }
 
 /* The events `last_pid` of one node, in the order of time */

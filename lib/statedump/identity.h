@@ -8,6 +8,7 @@
 /* State of a thread from a tick on, until the thread's next state */
 struct tsct_identity_thread {
 	__u32 node;
+	__u32 location;		/* by it, of the recorder that stated this, see state.selected */
 	__u64 tick;
 	/* number of threads that have had this tid by then, including this thread: a tid
 	 * is used again after its thread has ended */

@@ -276,9 +276,11 @@ static void put_label(FILE *to, const char *label, __s64 first, __u64 last)
 }
 
 /* All values have a label, because some CTF readers warn of values without. */
-static void put_syscall_names(FILE *to, const struct tsct_ctf_type *type)
+static void put_syscall_names(FILE *to, __u32 of)
 {
-	const __u64 max = UINT64_MAX >> (64 - 8 * type->size + type->is_signed);
+	const struct tsct_field_type *type = &tsct_field_types[of];
+	const bool is_signed = tsct_type_is_signed(of);
+	const __u64 max = UINT64_MAX >> (64 - 8 * type->size + is_signed);
 	const __u64 limit = tsct_syscall_limit() <= max ? tsct_syscall_limit() : max + 1;
 	unsigned int nr, next;
 
@@ -295,7 +297,7 @@ static void put_syscall_names(FILE *to, const struct tsct_ctf_type *type)
 	}
 	if (limit <= max)
 		put_label(to, "unknown", (__s64)limit, max);
-	if (type->is_signed)
+	if (is_signed)
 		put_label(to, "unknown", -(__s64)max - 1, (__u64)-1);
 	fputs("\n};\n\n", to);
 }
@@ -306,5 +308,5 @@ void tsct_tsdl_put_syscalls(FILE *to, __u32 types)
 
 	for (i = 0; i < TSCT_TYPE_NR; i++)
 		if (types & 1U << i)
-			put_syscall_names(to, &tsct_ctf_types[i]);
+			put_syscall_names(to, i);
 }

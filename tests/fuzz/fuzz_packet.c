@@ -181,7 +181,7 @@ static void begin_world(unsigned int what)
 			(what & INTERLEAVED ? TSCT_CLIENT_INTERLEAVED : 0),
 		.key_id = what & WITH_KEY ? KEY : 0,
 		.node = 0x11, .host = what & SAME_HOST ? 0x22 : 0x33,
-		.mult = TSCT_NS_MULT / 3, .refid = 0x01020304,
+		.mult = TSCT_NS_MULT / 3,
 	};
 
 	if (!world.keys)
@@ -280,8 +280,7 @@ static void send_request(void)
 	struct tsct_extension ext = { .flags = TSCT_EXT_JOIN, .session = 3 };
 	__u8 bytes[TSCT_NTP_MAX];
 
-	HOLDS((world.drawn % 4 ? tsct_client_follow : tsct_client_request)(
-		&world.client, world.keys, random, &ext, bytes));
+	HOLDS(tsct_client_request(&world.client, world.keys, random, &ext, world.drawn % 4, bytes));
 	tsct_client_sent(&world.client, (__u32)world.client.sent,
 			 (struct tsct_packet_time){ now(&world), 10, false });
 }

@@ -234,7 +234,7 @@ static void print_table(void)
 			printf(" %s:%s", a->name, a->type == TSCT_TYPE_STRING ? "string" :
 			       a->class == TSCT_SYSCALL_PTR ||
 			       a->class == TSCT_SYSCALL_BUFFER ? "pointer" :
-			       tsct_ctf_types[a->type].name);
+			       tsct_field_types[a->type].name);
 		putchar('\n');
 	}
 }

@@ -78,7 +78,7 @@ static size_t add_field(char *to, size_t room, const char *name)
 {
 	static const char *const formats[] = { "", "", "", "/x", "/syscall" };
 	const __u32 type = any(TSCT_TYPE_NR);
-	const char *spelled = tsct_ctf_types[type].name;
+	const char *spelled = tsct_field_types[type].name;
 
 	if (type <= TSCT_TYPE_S64)
 		return snprintf(to, room, "%s:%s%s", name, spelled,
@@ -258,7 +258,7 @@ static __u32 make_payload(const struct tsct_event_def *def, __u8 *to)
 	__u64 bits;
 
 	for (f = def->fields; f < def->fields + def->nr_fields; f++) {
-		size = f->count ? f->count : tsct_ctf_types[f->type].size;
+		size = f->count ? f->count : tsct_field_types[f->type].size;
 		bits = any_bits();
 		if (f->type == TSCT_TYPE_STRING) {
 			at += put_text(to + at, any(60) ? 1 + any(40) :
@@ -406,7 +406,7 @@ static void tell_def(__u32 stream, const struct tsct_event_def *def)
 	       stream, def->id, def->name, tsct_kind_names[def->kind]);
 	for (f = def->fields; f < def->fields + def->nr_fields; f++)
 		printf("%s[\"%s\",\"%s\",%u,%u]", f == def->fields ? "" : ",",
-		       f->name, tsct_ctf_types[f->type].name, f->count, f->format);
+		       f->name, tsct_field_types[f->type].name, f->count, f->format);
 	puts("]}");
 }
 

@@ -5,7 +5,10 @@
 Compares `stat --threads --json` with the states of threads that follow from the events in `dump
 --json`, and from those of the scheduler in an export to Perfetto, to the nanosecond. Compared are
 the threads of which states.c printed NAME TID CPU-TIME: these began and ended in the recording.
-How long each other thread ran is compared with its slices in the export, too."""
+How long each other thread ran is compared with its slices in the export, too.
+
+statecheck.py --merged STAT PFTRACE STAT_OF_PART...: compares how long each thread ran in a merged
+recording with its slices in the export, and with what the parts say of the threads of states.c."""
 import json
 import sys
 
@@ -206,8 +209,11 @@ def main():
                 assert rows[int(tid)]["unknown_ns"], rows[int(tid)]
                 compared.discard(name)
             if name in compared:
-                assert rows[int(tid)]["unknown_ns"] == 0 and freed.count(int(tid)) == 1, \
-                    (name, rows[int(tid)], freed)
+                # The last switch of a thread may come after the end of the recording.
+                died = any(what == "out" and rest[0] & 0x30
+                           for _, what, *rest in moments[int(tid)])
+                assert rows[int(tid)]["unknown_ns"] == 0 and freed.count(int(tid)) == died, \
+                    (name, rows[int(tid)], freed, died)
                 compare(rows[int(tid)], *found)
     sums = slices(exported, int(stat["end_ns"]))
     for tid in {*sums, *rows} - {0, NOT_RECORDED}:
@@ -226,4 +232,25 @@ def main():
     assert not {"spin_a", "spin_b"} <= compared or a["runnable_ns"] + b["runnable_ns"] >= 50e6, (a, b)
     assert compared and by_name["ping"]["wakings"] and by_name["pong"]["wakings"], by_name
 
-main()
+def ran(stat, process):
+    sums = {}
+    for r in stat["thread_states"]:
+        if r["process"] in process:
+            sums[r["tid"]] = sums.get(r["tid"], 0) + r["running_ns"]
+    return sums
+
+def merged():
+    stat, *parts = [json.load(open(i)) for i in [sys.argv[2], *sys.argv[4:]]]
+    sums = slices(list(sched_events(sys.argv[3])), int(stat["end_ns"]))
+    got = ran(stat, {r["process"] for r in stat["thread_states"]})
+    wanted = {tid: ns for part in parts for tid, ns in ran(part, ["states"]).items()}
+    assert len(wanted) > 4, wanted
+    # Of a switch that two recorders recorded, each has another time.
+    error = 0 if len(parts) > 1 else 5000000
+    for tid in {*sums, *got} - {0, NOT_RECORDED}:
+        ns = got.get(tid, 0)
+        assert abs(sums.get(tid, 0) - ns) <= error, (tid, sums.get(tid), ns)
+        assert tid not in wanted or abs(wanted[tid] - ns) <= error + 1000, (tid, wanted[tid], ns)
+    assert got.keys() >= wanted.keys(), wanted.keys() - got.keys()
+
+merged() if sys.argv[1] == "--merged" else main()

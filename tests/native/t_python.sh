@@ -62,6 +62,17 @@ async def waits(ms):
     await asyncio.sleep(ms / 1000)
     return ms
 
+@tsctrace.traced
+async def answers(log):
+    try:
+        while True:
+            try:
+                log.append((yield len(log)))
+            except KeyError:
+                log.append("thrown")
+    finally:
+        log.append("closed")
+
 async def request(i, ms):
     async with tsctrace.span("areq", i=i) as span:
         span.set(status=1)
@@ -73,6 +84,11 @@ async def request(i, ms):
 async def main():
     assert await asyncio.gather(waits(30), waits(10), waits(20)) == [30, 10, 20]
     await asyncio.gather(request(1, 90), request(2, 30), request(3, 60))
+    log = []
+    made = answers(log)
+    assert [await made.asend(None), await made.asend("x"), await made.athrow(KeyError)] == [0, 1, 2]
+    await made.aclose()     # what the decorated function gets is what its caller does
+    assert log == ["x", "thrown", "closed"], log
 
 assert plain(2) == 0 and plain.__name__ == "plain" and list(reader()) == [1, 2]
 asyncio.run(main())

@@ -60,6 +60,7 @@ if has_wing kernel; then
 	refused 1 'e nonesuch: no such event; use one of:' -e nonesuch -o x -- touch ran
 	says '^user '
 	says '^sched_switch '
+	refused 2 "cpu: this machine has no CPU 4095; the last one is CPU " -e sched --cpu 0,4095 -o x -- touch ran
 fi
 refused 2 'is not a power of two' --blocks=many -o x -- touch ran
 refused 2 'is not a power of two' --blocks=-1 -o x -- touch ran

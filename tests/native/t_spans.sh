@@ -49,6 +49,12 @@ for pair in '' : a: :b a:b: a:b:c:d a:a; do
 	run_says 2 "--pair: '$pair' is not BEGIN:END or BEGIN:END:KEY" stat --pair "$pair" "$work/1"
 done
 run_says 2 'add one of them' stat --by kind "$work/1"
+# An end with the key of two open spans may be that of either one, and so may the next end.
+mkdir "$work/twice"
+printf '%s\n' '10 0 100 put 7' '20 0 100 put 7' '30 1 200 got 7' '40 1 200 got 7' '50 0 100 put 7' \
+	'60 1 200 got 7' | "$helpers/two_nodes" "$work/twice" 100 100
+run 0 stat --json --pair put/send:put/receive:number "$work/twice"
+holds "$work/out" "[(s['ambiguous'], s['total_ns']) for s in j['spans']] == [(2, 10000)]"
 
 # --where, in each command: the events and spans that Python finds, with the same condition
 cat >"$work/conditions" <<'END'

@@ -86,6 +86,22 @@ run 0 record -q -e sched_switch -o "$work/switches" -- "$helpers/states"
 holds "$work/out" "all(t['blocked_ns'] == 0 and t['wakings'] == 0 for t in j['thread_states'])"
 holds "$work/out" "[t['off_cpu_ns'] > 1e8 for t in j['thread_states'] if t['name'] == 'sleeper'] == [True]"
 
+# --- merged: recorders of one node that select other threads, one after the other, and at a time -
+check_merged() {	# DIR DIR PART...: JSON of stat, of what the threads did
+	rm -rf "$work/m"
+	run 0 merge -q --force -o "$work/m" "$work/$1" "$work/$2"
+	"$ctl" stat --threads --json "$work/m" >"$work/m.json"
+	"$ctl" export -q -f perfetto -o "$work/m.pftrace" "$work/m"
+	python3 "$here/statecheck.py" --merged "$work/m.json" "$work/m.pftrace" "${@:3}" 2>"$work/err" ||
+		fail "merged $1, $2: $(tail -n 1 "$work/err")"
+}
+check_merged command all "$work"/{command,all}.json
+run 0 record -q -a -e sched -o "$work/outer" -- \
+	"$ctl" record -q -e sched -o "$work/inner" -- "$helpers/states"
+"$ctl" stat --threads --json "$work/outer" >"$work/outer.json"
+check_merged outer inner "$work/outer.json"
+check_merged inner outer "$work/outer.json"
+
 # --- merged: nothing is known between two recordings, and after the first one -------------------
 run 0 record -q -a -e sched_switch -o "$work/before" -- "$helpers/states"
 sleep 0.3

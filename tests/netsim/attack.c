@@ -98,8 +98,7 @@ static void flood(struct world *world, struct event *event)
 		packet.client.ip[14] = (uint8_t)random_u64(&world->random);
 	}
 	tsct_client_init(&unknown, &options);
-	packet.len = tsct_client_request(&unknown, NULL, random, NULL,
-					 packet.bytes);
+	packet.len = tsct_client_request(&unknown, NULL, random, NULL, false, packet.bytes);
 	adversary->flooded++;
 	wire_send(world, &soon_path, &packet);
 }

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "lib/sync/request_timing.h"
+#include "lib/sync/schedule.h"
 #include "world.h"
 
 #define WAKE_US		3.7	/* time from a packet's arrival until the server's
@@ -117,10 +117,9 @@ static void transmit(struct world *world, struct event *event)
 	free(packet);
 }
 
-/* Makes a request now, and sends it SEND_US or so later. @make: tsct_client_request or
- * tsct_client_follow */
+/* Makes a request now, and sends it SEND_US or so later. */
 static void make_request(struct world *world, uint32_t index, unsigned int source,
-			 __typeof__(tsct_client_request) *make)
+			 bool is_further)
 {
 	struct node *node = &world->nodes[index];
 	struct source *s = &node->sources[source];
@@ -143,7 +142,8 @@ static void make_request(struct world *world, uint32_t index, unsigned int sourc
 	packet->to = s->server;
 	packet->source = source;
 	packet->client = node->address;
-	packet->len = make(&s->client, node->keys, random, &ext, packet->bytes);
+	packet->len = tsct_client_request(&s->client, node->keys, random, &ext,
+					  is_further, packet->bytes);
 	if (!packet->len) {
 		free(packet);
 		return;
@@ -160,7 +160,7 @@ static void send_request(struct world *world, uint32_t index,
 			 unsigned int source)
 {
 	world->nodes[index].sources[source].further = 0;
-	make_request(world, index, source, tsct_client_request);
+	make_request(world, index, source, false);
 }
 
 /* Sends the first request of a daemon's poll (daemon/sync/poller.c). */
@@ -316,7 +316,7 @@ static void receive_answer(struct world *world, const struct packet *packet)
 		return;
 	if (source->further && !(source->client.remote.flags & TSCT_EXT_SESSION_OPEN)) {
 		source->further--;
-		make_request(world, packet->to, packet->source, tsct_client_follow);
+		make_request(world, packet->to, packet->source, true);
 	}
 	add_exchanges(world, packet->to, packet->source);
 	follow_session(world, packet->to, packet->source);

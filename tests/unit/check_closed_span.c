@@ -23,6 +23,7 @@ static __u32 cpu;	/* of the events */
 struct open {
 	const char *name;
 	__u64 begin, n, len, depth;
+	bool doubtful;		/* an ambiguous end may have been its own */
 };
 
 static struct { struct open open[OPEN_MAX * 3]; unsigned int nr; } threads[THREADS];
@@ -114,6 +115,7 @@ static void end_job(unsigned int thread)
 {
 	unsigned int nr, i;
 	const int at = last(thread, "job", &nr);
+	bool ambiguous;
 	__u64 n = 0;
 
 	if (at < 0)
@@ -122,11 +124,14 @@ static void end_job(unsigned int thread)
 		if (!strcmp(threads[thread].open[i % threads[thread].nr].name, "job"))
 			n = threads[thread].open[i % threads[thread].nr].n;
 	put(0, thread, JOB_END, n, 0);
+	if (at < 0)
+		return;
+	ambiguous = !n && (nr > 1 || threads[thread].open[at].doubtful);
+	for (i = 0; ambiguous && i < (unsigned int)at; i++)
+		threads[thread].open[i].doubtful |= !strcmp(threads[thread].open[i].name, "job");
 	for (i = 0; n && threads[thread].open[i].n != n; i++)
 		;
-	if (at >= 0)
-		want(thread, n ? i : (unsigned int)at,
-		     n || nr == 1 ? TSCT_SPAN_ENDED : TSCT_SPAN_AMBIGUOUS);
+	want(thread, n ? i : (unsigned int)at, ambiguous ? TSCT_SPAN_AMBIGUOUS : TSCT_SPAN_ENDED);
 }
 
 static void end_loop(unsigned int thread)

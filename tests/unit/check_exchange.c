@@ -185,8 +185,7 @@ static void send_request(bool follows)
 	struct event *e;
 	size_t len;
 
-	len = (follows ? tsct_client_follow : tsct_client_request)(
-		&w.client, w.keys, random, any(2) ? &ext : NULL, bytes);
+	len = tsct_client_request(&w.client, w.keys, random, any(2) ? &ext : NULL, follows, bytes);
 	ck_assert_uint_gt(len, 0);
 	tsct_client_sent(&w.client, (__u32)w.client.sent, (struct tsct_packet_time) {
 		.cycles = local_at(w.now) });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The statedump: its stream class, and the tables of threads and cgroups made of it */
 #include "recordings.h"
-#include "lib/export/identity_until.c"
+#include "lib/export/threads.c"
 
 static struct tsct_recording rec;
 static struct tsct_recording_writer *writer;

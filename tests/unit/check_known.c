@@ -11,13 +11,16 @@ static struct tsct_recording rec;
 static struct tsct_known known;
 static struct tsct_known_change change;
 
-/* Threads of node 0: 10 and 11 are selected, 20 is not; 12 gets another name at tick 500. */
+/* Threads of node 0: 10 and 11 are selected, 20 is not; 12 gets another name at tick 500. The recorder
+ * of location 1, if that is another one, selects 11 and 20. */
 static struct tsct_identity_thread threads[] = {
 	{ .state = { .tid = 10, .selected = 1 }, .name = "ten", .until = UINT64_MAX },
-	{ .state = { .tid = 11, .selected = 1 }, .name = "eleven", .until = UINT64_MAX },
+	{ .state = { .tid = 11, .selected = 1 }, .name = "eleven", .until = UINT64_MAX, .location = 1 },
 	{ .state = { .tid = 12, .selected = 1 }, .name = "ten", .until = UINT64_MAX },
 	{ .state = { .tid = 12, .selected = 1 }, .name = "other", .until = UINT64_MAX, .tick = 500 },
 	{ .state = { .tid = 20 }, .name = "twenty", .until = UINT64_MAX },
+	{ .state = { .tid = 20, .selected = 1 }, .name = "twenty", .until = UINT64_MAX, .location = 1,
+	  .tick = 9000 },
 };
 static const struct tsct_identity identity = { .threads = threads, .nr_threads = ROWS(threads) };
 
@@ -249,15 +252,23 @@ static void begin_merged(void)
 
 CASE("merged", begin_merged, end);
 
-/* The states of threads say that any of the recorders selected them. */
+/* Each recorder states which threads it selects. */
 TEST(test_other_processes)
 {
 	request(TSCT_REQUEST_PROCESSES, "10");
 	start();
 	note_switch(100, 0, 20, 11, "eleven");
 	ck_assert(!change.began);
-	note_switch(100, 1, 20, 11, "eleven");	/* this one selects all */
+	note_switch(100, 1, 20, 11, "eleven");
 	EXPECT_BEGIN(11, true);
+	note_switch(200, 0, 11, 10, "ten");
+	EXPECT_BEGIN(10, true);
+	note_switch(300, 0, 10, 20, "twenty");
+	ck_assert(!change.began);
+	note_switch(300, 1, 11, 20, "twenty");
+	EXPECT_BEGIN(20, true);
+	note_switch(400, 1, 20, 10, "ten");
+	ck_assert(!change.began);
 }
 
 /* The recorder of location 1 may have recorded no switches: only the other one's are known. */
@@ -266,15 +277,15 @@ TEST(test_recorder_without_switches)
 	start();
 	note_switch(100, 0, 20, 10, "ten");
 	EXPECT_BEGIN(10, true);
-	note_call(150, 1, 10);
+	note_call(150, 1, 11);
 	ck_assert(!change.began);
 	note_switch(200, 0, 10, 20, "twenty");
 	EXPECT_END(200, true);
 	ck_assert(!change.began && !known.runs[1].on);
 	note_switch(300, 1, 20, 0, "swapper/0");
 	EXPECT_BEGIN(0, true);
-	note_call(400, 1, 10);
-	EXPECT_BEGIN(10, false);
+	note_call(400, 1, 11);
+	EXPECT_BEGIN(11, false);
 }
 
 TEST(test_name_of_another_recorder)

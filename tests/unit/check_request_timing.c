@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Requests to a source: their number per poll, and the times between them */
 #include "suite.h"
-#include "lib/sync/request_timing.h"
+#include "lib/sync/schedule.h"
 
 #define US	1000LL
 #define MS	1000000LL

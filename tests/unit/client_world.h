@@ -24,7 +24,7 @@ static inline void begin(__u32 flags, __u32 key_id)
 {
 	struct tsct_client_options options = {
 		.flags = flags, .key_id = key_id, .node = CHILD,
-		.host = CHILD_HOST, .mult = MULT_26, .refid = 0x7f000001,
+		.host = CHILD_HOST, .mult = MULT_26,
 	};
 
 	tsct_keys_free(w.keys);
@@ -81,7 +81,7 @@ static inline void send_request_with(const struct tsct_extension *ext)
 
 	w.now += 260000000;
 	w.server_now += 310000000;
-	note_request(tsct_client_request(&w.client, w.keys, random, ext, w.sent));
+	note_request(tsct_client_request(&w.client, w.keys, random, ext, false, w.sent));
 }
 
 /* Makes a further request 10 us after the previous one. */
@@ -91,7 +91,7 @@ static inline void send_another_request(void)
 
 	w.now += 26000;
 	w.server_now += 31000;
-	note_request(tsct_client_follow(&w.client, w.keys, random, NULL, w.sent));
+	note_request(tsct_client_request(&w.client, w.keys, random, NULL, true, w.sent));
 }
 
 static inline void send_request(void)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/query/filter.h"
-#include "lib/export/identity_until.h"
+#include "lib/export/threads.h"
 #include "tools/bpf/bpf_errors.h"
 #include "tools/common/near_name.h"
 #include "where.h"

@@ -33,8 +33,7 @@ static void format_time_left(double seconds, char *text, size_t size)
 		snprintf(text, size, "%u s left", s);
 }
 
-void progress_show(struct progress *p, double done, uint64_t count,
-		   const char *what)
+void progress_show(struct progress *p, double done, uint64_t count)
 {
 	struct winsize size;
 	char text[96], left[40] = "";
@@ -55,8 +54,8 @@ void progress_show(struct progress *p, double done, uint64_t count,
 		format_time_left(took / done - took, left, sizeof(left));
 	if (!ioctl(STDERR_FILENO, TIOCGWINSZ, &size) && size.ws_col)
 		width = size.ws_col;
-	width -= 4 + snprintf(text, sizeof(text), "%3.0f %%  %.2f M %s/s  %s",
-			      done * 100, count / took / 1e6, what, left);
+	width -= 4 + snprintf(text, sizeof(text), "%3.0f %%  %.2f M events/s  %s",
+			      done * 100, count / took / 1e6, left);
 	if (width > WIDTH_MAX)
 		width = WIDTH_MAX;
 	fputs("\r[", stderr);

@@ -20,11 +20,9 @@ void progress_begin(struct progress *progress, bool quiet);
 /*
  * Updates the bar, at most five times a second.
  * @done: fraction of the work that is done, 0 to 1
- * @count: number of items processed so far, from which the bar shows a rate
- * @what: name of the items in plural
+ * @count: number of events processed so far, from which the bar shows a rate
  */
-void progress_show(struct progress *progress, double done, uint64_t count,
-		   const char *what);
+void progress_show(struct progress *progress, double done, uint64_t count);
 
 /* Erases the bar. Call it before any other output to standard error. */
 void progress_clear(struct progress *progress);

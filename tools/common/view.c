@@ -9,7 +9,6 @@
 #include "error.h"
 #include "json.h"
 #include "lib/base/table.h"
-#include "lib/clockpage/clock_params.h"
 #include "lib/statedump/statedump.h"
 #include "view.h"
 
@@ -189,9 +188,8 @@ void view_print_limited(FILE *to, const struct tsct_recording *rec)
 		      to);
 		return;
 	}
-	fprintf(to, "%llu kernel event%s dropped: ", limited, view_plural(limited));
-	view_print_escaped(to, rec->nodes[0].limited_events ?: "");
-	fputc('\n', to);
+	fprintf(to, "%llu kernel event%s dropped", limited, view_plural(limited));
+	view_print_escaped(to, ": ", rec->nodes[0].limited_events ?: "", "\n");
 }
 
 json_t *view_json_limited(const struct tsct_recorded_node *node)
@@ -230,9 +228,11 @@ time_t view_split_ns(__s64 ns, __s64 *ret_rest_ns)
 
 /* ---- text -------------------------------------------------------------- */
 
-void view_print_escaped(FILE *to, const char *text)
+void view_print_escaped(FILE *to, const char *before, const char *text, const char *after)
 {
+	fputs(before, to);
 	tsct_text_print_escaped(to, text, strlen(text), "\\");
+	fputs(after, to);
 }
 
 /* ---- messages between nodes ---------------------------------------------- */

@@ -50,8 +50,9 @@ void view_utc_text(const struct tsct_utc *utc, int err, char *text, size_t size)
  * "utc_source". */
 void view_json_utc(json_t *json, const struct tsct_utc *utc);
 
-/* Prints a text from an untrusted file or peer, with control characters escaped. */
-void view_print_escaped(FILE *to, const char *text);
+/* Prints a text from an untrusted file or peer, with control characters escaped, and what stands
+ * before and after it. */
+void view_print_escaped(FILE *to, const char *before, const char *text, const char *after);
 
 /* Prints lost events by cause, such as "full 12, no_ring 1". @gap: text between causes */
 void view_print_loss(FILE *to, const struct tsct_loss *loss, const char *gap);

@@ -450,9 +450,8 @@ static int fake_disruption(void)
 	if (control_call("fake-disruption", &answer, &len))
 		return EXIT_FAILED;
 	answer[strcspn(answer, "\n")] = '\0';
-	printf("tsctraced simulates a disruption of the clock: ");
-	view_print_escaped(stdout, answer);
-	printf("; the daemon recalibrates the clock\n");
+	view_print_escaped(stdout, "tsctraced simulates a disruption of the clock: ", answer,
+			   "; the daemon recalibrates the clock\n");
 	free(answer);
 	return EXIT_DONE;
 }
@@ -473,8 +472,8 @@ static const struct argp_option options[] = {
 	  "with --wait-synced: wait also for an error bound of up to NS "
 	  "nanoseconds", 0 },
 	{ "fake-disruption", OPTION_FLAG(struct clock_options, fake), NULL, 0,
-	  "make tsctraced behave as if the clock had been disrupted (for tests; "
-	  "root only)", 0 },
+	  "make tsctraced behave as if the clock had been disrupted (for tests; only for "
+	  "root and the user who runs it)", 0 },
 	{ 0 }
 };
 

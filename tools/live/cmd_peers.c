@@ -57,13 +57,11 @@ static void print_node(const json_t *peers)
 	char error[32];
 
 	printf("node     ");
-	if (*name) {
-		view_print_escaped(stdout, name);
-		printf(", ");
-	}
+	if (*name)
+		view_print_escaped(stdout, "", name, ", ");
 	printf("%s, ", ctl_json_string(peers, "node"));
-	view_print_escaped(stdout, ctl_json_string(peers, "role"));
-	printf("\ncluster  %s", ctl_json_string(cluster, "status"));
+	view_print_escaped(stdout, "", ctl_json_string(peers, "role"), "\n");
+	printf("cluster  %s", ctl_json_string(cluster, "status"));
 	if (!isnan(ctl_json_number(cluster, "error_ns")))
 		printf(", +- %s", view_format_ns(ctl_json_number(cluster, "error_ns"),
 					 error, sizeof(error)));
@@ -106,11 +104,8 @@ static void print_source(const json_t *s)
 	       drift, (unsigned int)ctl_json_number(s, "reach"), counts,
 	       *reason ? reason : *fit ? fit : "-", auth,
 	       ctl_json_string(s, "type"));
-	if (*ctl_json_string(s, "why")) {
-		printf("                ");
-		view_print_escaped(stdout, ctl_json_string(s, "why"));
-		putchar('\n');
-	}
+	if (*ctl_json_string(s, "why"))
+		view_print_escaped(stdout, "                ", ctl_json_string(s, "why"), "\n");
 }
 
 static void print_sources(const json_t *sources)

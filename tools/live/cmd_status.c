@@ -9,7 +9,6 @@
 #include "tools/common/error.h"
 #include "tools/common/options.h"
 #include "tools/common/view.h"
-#include "lib/clock/clock_sample.h"
 #include "lib/clock/clock_source.h"
 #include "tools/common/prerequisites.h"
 #include "tools/common/cmd.h"

@@ -52,7 +52,7 @@ static bool poll_signals(void *arg, const struct tsct_merge_progress *p)
 
 	if (w->dirfd && p->bytes)
 		progress_show(&w->progress, (double)READ_ONCE(p->bytes_done) /
-			      (double)p->bytes, READ_ONCE(p->events), "events");
+			      (double)p->bytes, READ_ONCE(p->events));
 	if (sigtimedwait(&w->signals, NULL, &none) <= 0)
 		return false;
 	/* Nothing is written yet: end all ranks now, because others may be in a long step. */

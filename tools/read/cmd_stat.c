@@ -192,8 +192,7 @@ static void time_text(__s64 ns, char *text, size_t size)
 static void print_item(const char *name, const char *text)
 {
 	printf("%-10s ", name);
-	view_print_escaped(stdout, text);
-	putchar('\n');
+	view_print_escaped(stdout, "", text, "\n");
 }
 
 /* Returns the name of the time to which the recording's error bounds refer. */
@@ -285,8 +284,7 @@ static void print_clock(const struct stat_figures *s)
 		       tsct_status_name(rec->status));
 	else
 		putchar(',');
-	putchar(' ');
-	view_print_escaped(stdout, rec->clock_origin);
+	view_print_escaped(stdout, " ", rec->clock_origin, "");
 	if (stat_error_ns(s) != UINT64_MAX)
 		printf("; times within %" PRIu64 " ns of %s\n", (uint64_t)stat_error_ns(s),
 		       reference(rec));
@@ -313,8 +311,7 @@ static void print_nodes(const struct tsct_recording *rec)
 	for (i = 0; i < rec->nr_nodes; i++) {
 		if (!rec->nodes[i].disrupted && !rec->nodes[i].cut_off)
 			continue;
-		printf("%-10s ", "node");
-		view_print_escaped(stdout, tsct_recording_node_name(rec, i));
+		view_print_escaped(stdout, "node       ", tsct_recording_node_name(rec, i), "");
 		printf(" (%u):%s%s%s\n", i, rec->nodes[i].disrupted ?
 		       " its clock was DISRUPTED during the recording (a step, a suspend)" : "",
 		       rec->nodes[i].disrupted && rec->nodes[i].cut_off ? ";" : "",

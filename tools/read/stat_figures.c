@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/clockpage/clock_params.h"
 #include "stat.h"
 
@@ -86,14 +87,10 @@ __u64 stat_error_of(const struct stat_figures *s, __u32 node)
 static int by_count(const void *a, const void *b)
 {
 	const struct stat_event *x = a, *y = b;
-	int order;
 
-	if (x->tally->events != y->tally->events)
-		return x->tally->events < y->tally->events ? 1 : -1;
-	if (x->class != y->class)
-		return x->class < y->class ? -1 : 1;
-	order = strcmp(x->def->name, y->def->name);
-	return order ? order : (int)x->def->kind - (int)y->def->kind;
+	return tsct_compare(y->tally->events, x->tally->events) ?:
+		tsct_compare(x->class, y->class) ?: strcmp(x->def->name, y->def->name) ?:
+		(int)x->def->kind - (int)y->def->kind;
 }
 
 struct stat_event *stat_sort_events(const struct stat_figures *s, __u32 *ret_nr)

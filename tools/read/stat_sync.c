@@ -17,11 +17,8 @@ static void print_node(const struct stat_figures *s)
 
 	printf("%-10s %s, node %016" PRIx64, "cluster",
 	       tsct_sync_role_names[sync->role], (uint64_t)sync->node);
-	if (*sync->name) {
-		fputs(" (", stdout);
-		view_print_escaped(stdout, sync->name);
-		putchar(')');
-	}
+	if (*sync->name)
+		view_print_escaped(stdout, " (", sync->name, ")");
 	printf(", master %016" PRIx64 ", timeline %u, %s\n",
 	       (uint64_t)sync->master, sync->timeline,
 	       tsct_status_name(sync->status));

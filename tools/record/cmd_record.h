@@ -104,7 +104,7 @@ static inline uint32_t record_policy(const struct record_options *o)
 void record_priority_raise(void);
 
 /* Prints a line of progress on standard error: on a terminal it replaces the previous line (""
- * only erases that line); elsewhere only with -v. record_progress.c */
+ * only erases that line); elsewhere only with -v. record_show.c */
 void record_print_progress(const struct record_options *o, const char *line);
 
 /* ---- control by another process: the wing `cluster` -------------------- */
@@ -247,12 +247,6 @@ int record_session_open(struct record_session *s, const struct record_options *o
  * record_session_end() creates them). */
 int record_session_begin(struct record_session *s, pid_t root);
 
-/* Returns the number of events lost so far, for all causes */
-__u64 record_figure_lost(const struct record_session *s);
-
-/* Updates the progress line on standard error. @last: erase the line */
-void record_show_progress(const struct record_session *s, bool last);
-
 /* Prints a message once when the provider of the rings has ended, and when it runs again. */
 void record_session_watch(struct record_session *s);
 
@@ -335,6 +329,12 @@ void record_clock_renew(struct record_session *s);
 void record_clock_close(struct record_session *s);
 
 /* ---- summary: record_show.c ---------------------------------------------- */
+
+/* Returns the number of events lost so far, for all causes */
+__u64 record_figure_lost(const struct record_session *s);
+
+/* Updates the progress line on standard error. @last: erase the line */
+void record_show_progress(const struct record_session *s, bool last);
 
 /* Gets the sums of published, recorded and lost events of all channels. Prints an error
  * unless published = recorded + lost for every ring. */

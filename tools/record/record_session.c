@@ -13,7 +13,6 @@
 #include "record_sync.h"
 #include "tools/common/error.h"
 #include "tools/common/stop.h"
-#include "tools/common/view.h"
 
 /* ---- begin ------------------------------------------------------------- */
 
@@ -116,26 +115,6 @@ int record_session_begin(struct record_session *s, pid_t root)
 }
 
 /* ---- during the recording ---------------------------------------------- */
-
-__u64 record_figure_lost(const struct record_session *s)
-{
-	struct tsct_loss loss;
-
-	tsct_recording_loss(&s->rec, -1, &loss);
-	return tsct_loss_total(&loss);
-}
-
-void record_show_progress(const struct record_session *s, bool last)
-{
-	struct tsct_written w;
-	char line[128] = "";
-
-	tsct_recording_writer_written(s->writer, &w);
-	if (!last || !isatty(STDERR_FILENO))
-		snprintf(line, sizeof(line), "recording: %llu event%s, %.1f MB, %llu lost",
-			 w.events, view_plural(w.events), w.bytes / 1e6, record_figure_lost(s));
-	record_print_progress(s->o, line);
-}
 
 /* Connects to a restarted daemon, and gives the channels back to it, unless a program has
  * done so. Then programs that were started while no daemon ran write to the channels, too. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The summary of trace-ctl record, as text and as JSON, and its exit status */
+/* The line of progress and the summary of trace-ctl record, as text and as JSON, and its exit
+ * status */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,38 @@
 #include "tools/common/error.h"
 #include "tools/common/json.h"
 #include "tools/common/view.h"
+
+/* ---- progress ----------------------------------------------------------- */
+
+void record_print_progress(const struct record_options *o, const char *line)
+{
+	const bool tty = isatty(STDERR_FILENO);
+
+	if (o->quiet || (!tty && (!o->verbose || !*line)))
+		return;
+	fprintf(stderr, "%s%s%s", tty ? "\r" : "", line, tty ? "\033[K" : "\n");
+	fflush(stderr);
+}
+
+__u64 record_figure_lost(const struct record_session *s)
+{
+	struct tsct_loss loss;
+
+	tsct_recording_loss(&s->rec, -1, &loss);
+	return tsct_loss_total(&loss);
+}
+
+void record_show_progress(const struct record_session *s, bool last)
+{
+	struct tsct_written w;
+	char line[128] = "";
+
+	tsct_recording_writer_written(s->writer, &w);
+	if (!last || !isatty(STDERR_FILENO))
+		snprintf(line, sizeof(line), "recording: %llu event%s, %.1f MB, %llu lost",
+			 w.events, view_plural(w.events), w.bytes / 1e6, record_figure_lost(s));
+	record_print_progress(s->o, line);
+}
 
 /* ---- figures ------------------------------------------------------------ */
 

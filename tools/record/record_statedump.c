@@ -99,9 +99,7 @@ static int by_cycles(const void *a, const void *b)
 	const struct tsct_record *x = *(const struct tsct_record *const *)a;
 	const struct tsct_record *y = *(const struct tsct_record *const *)b;
 
-	if (x->cycles != y->cycles)
-		return x->cycles < y->cycles ? -1 : 1;
-	return (x > y) - (x < y);
+	return tsct_compare(x->cycles, y->cycles) ?: tsct_compare(x, y);
 }
 
 static void write_event(struct record_session *s, const struct tsct_record *r)

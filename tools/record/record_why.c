@@ -10,7 +10,6 @@
 #include "lib/client/programs.h"
 #include "record_child.h"
 #include "tools/common/channels.h"
-#include "tools/common/error.h"
 #include "tools/common/view.h"
 
 #define ANSWER_NS	1000000000LL	/* time limit of a program's answer, ns */

@@ -116,16 +116,11 @@ static struct span_group *find_group(struct span_figures *f, const struct tsct_c
 static void set_error(const struct span_figures *f, const struct tsct_closed_span *span,
 		      struct slow_span *slow)
 {
-	struct tsct_error_cursor begin = { .piece = 0 }, end = { .piece = 0 };
-	const __u32 node = span->end_node;
-	__u64 a, b;
-
-	slow->between_nodes = node != span->node;
-	if (!slow->between_nodes)
-		return;
-	a = tsct_recording_error_at(f->rec, &begin, span->node, span->begin);
-	b = tsct_recording_error_at(f->rec, &end, node, span->end);
-	slow->error_ns = a == UINT64_MAX || b == UINT64_MAX ? UINT64_MAX : a + b;
+	slow->between_nodes = span->end_node != span->node;
+	if (slow->between_nodes)
+		slow->error_ns = tsct_recorded_bound_add(
+			tsct_recording_error_ns(f->rec, span->node, span->begin),
+			tsct_recording_error_ns(f->rec, span->end_node, span->end));
 }
 
 /* Adds a span to the longest spans. */
@@ -168,11 +163,10 @@ int span_figures_add(struct span_figures *f, const struct tsct_closed_span *span
 static int by_total(const void *a, const void *b)
 {
 	const struct span_group *x = a, *y = b;
-	int order = (x->lengths.sum < y->lengths.sum) - (x->lengths.sum > y->lengths.sum);
 
-	order = order ?: (x->lengths.nr < y->lengths.nr) - (x->lengths.nr > y->lengths.nr);
-	order = order ?: strcmp(x->name, y->name);
-	return order ?: strcmp(x->by, y->by);
+	return tsct_compare(y->lengths.sum, x->lengths.sum) ?:
+		tsct_compare(y->lengths.nr, x->lengths.nr) ?: strcmp(x->name, y->name) ?:
+		strcmp(x->by, y->by);
 }
 
 void span_figures_sort(struct span_figures *f)

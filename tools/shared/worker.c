@@ -104,7 +104,7 @@ static int wait_for_child(pid_t child, const sigset_t *set, const struct worker 
 		}
 		if (*w->total)
 			progress_show(progress, (double)*w->done / (double)*w->total,
-				      *w->done, "events");
+				      *w->done);
 	}
 	if (WIFEXITED(how))
 		return -WEXITSTATUS(how);

@@ -70,9 +70,23 @@ def traced(name: Any = None, /, **fields: Any) -> Any:
                     return await function(*args, **kwargs)
         elif inspect.isasyncgenfunction(function):
             async def wrapper(*args, **kwargs):
+                items = function(*args, **kwargs)
+                step, value = items.asend, None
                 with span(title, **fields):
-                    async for item in function(*args, **kwargs):
-                        yield item
+                    try:
+                        while True:
+                            item = await step(value)
+                            step = items.asend
+                            try:
+                                value = yield item
+                            except GeneratorExit:
+                                raise
+                            except BaseException as error:
+                                step, value = items.athrow, error
+                    except StopAsyncIteration:
+                        pass
+                    finally:
+                        await items.aclose()
         elif inspect.isgeneratorfunction(function):
             def wrapper(*args, **kwargs):
                 with span(title, **fields):

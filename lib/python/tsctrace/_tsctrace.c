@@ -370,10 +370,9 @@ static PyObject *record_event(unsigned int kind, PyObject *name, PyObject *const
 	Py_RETURN_NONE;
 }
 
-static PyObject *py_event(PyObject *self, PyObject *const *args, Py_ssize_t nr,
+static PyObject *py_event(PyObject *, PyObject *const *args, Py_ssize_t nr,
 			  PyObject *keywords)
 {
-	(void)self;
 	if (nr != 1)
 		return PyErr_SetString(PyExc_TypeError, "event() takes a name, and fields by "
 				       "keyword"), NULL;
@@ -383,10 +382,9 @@ static PyObject *py_event(PyObject *self, PyObject *const *args, Py_ssize_t nr,
 
 static PyObject *value_keyword;		/* ("value",) */
 
-static PyObject *py_counter(PyObject *self, PyObject *const *args, Py_ssize_t nr,
+static PyObject *py_counter(PyObject *, PyObject *const *args, Py_ssize_t nr,
 			    PyObject *keywords)
 {
-	(void)self;
 	if (nr == 2 && !keywords)
 		return record_event(TSCT_KIND_COUNTER, args[0], args + 1, value_keyword, 1);
 	if (nr != 1 || !keywords)
@@ -396,12 +394,11 @@ static PyObject *py_counter(PyObject *self, PyObject *const *args, Py_ssize_t nr
 			    PyTuple_GET_SIZE(keywords));
 }
 
-static PyObject *py_enable(PyObject *self, PyObject *args)
+static PyObject *py_enable(PyObject *, PyObject *args)
 {
 	const char *patterns = NULL;
 	int result;
 
-	(void)self;
 	if (!PyArg_ParseTuple(args, "|z:enable", &patterns))
 		return NULL;
 	result = tsct_events_enable(channel, patterns);
@@ -410,12 +407,11 @@ static PyObject *py_enable(PyObject *self, PyObject *args)
 	return PyLong_FromLong(result < 0 ? 0 : result);
 }
 
-static PyObject *py_disable(PyObject *self, PyObject *args)
+static PyObject *py_disable(PyObject *, PyObject *args)
 {
 	const char *pattern = NULL;
 	int result;
 
-	(void)self;
 	if (!PyArg_ParseTuple(args, "|z:disable", &pattern))
 		return NULL;
 	result = pattern ? tsct_events_set_enabled(pattern, false) :
@@ -425,12 +421,11 @@ static PyObject *py_disable(PyObject *self, PyObject *args)
 	Py_RETURN_NONE;
 }
 
-static PyObject *py_is_enabled(PyObject *self, PyObject *name)
+static PyObject *py_is_enabled(PyObject *, PyObject *name)
 {
 	Py_ssize_t at = 0;
 	PyObject *key, *address;
 
-	(void)self;
 	while (PyDict_Next(events, &at, &key, &address)) {
 		if (state_of(PyLong_AsVoidPtr(address)) &&
 		    PyObject_RichCompareBool(PyTuple_GET_ITEM(key, 0), name, Py_EQ) == 1)
@@ -439,24 +434,18 @@ static PyObject *py_is_enabled(PyObject *self, PyObject *name)
 	Py_RETURN_FALSE;
 }
 
-static PyObject *py_error(PyObject *self, PyObject *unused)
+static PyObject *py_error(PyObject *, PyObject *)
 {
-	(void)self;
-	(void)unused;
 	return PyUnicode_FromString(tsct_channel_error(channel));
 }
 
-static PyObject *py_provider(PyObject *self, PyObject *unused)
+static PyObject *py_provider(PyObject *, PyObject *)
 {
-	(void)self;
-	(void)unused;
 	return PyUnicode_FromString(tsct_provider_name(tsct_channel_provider(channel)));
 }
 
-static PyObject *py_dropped(PyObject *self, PyObject *unused)
+static PyObject *py_dropped(PyObject *, PyObject *)
 {
-	(void)self;
-	(void)unused;
 	return PyLong_FromUnsignedLongLong(tsct_channel_dropped(channel));
 }
 
@@ -490,7 +479,7 @@ struct py_span {
 
 static PyTypeObject span_type;
 
-static PyObject *span_vectorcall(PyObject *type, PyObject *const *args, size_t flags,
+static PyObject *span_vectorcall(PyObject *, PyObject *const *args, size_t flags,
 				 PyObject *keywords)
 {
 	const Py_ssize_t nr = PyVectorcall_NARGS(flags);
@@ -498,7 +487,6 @@ static PyObject *span_vectorcall(PyObject *type, PyObject *const *args, size_t f
 	struct py_span *span;
 	bool off;
 
-	(void)type;
 	if (nr != 1)
 		return PyErr_SetString(PyExc_TypeError, "span() takes a name, and fields by "
 				       "keyword"), NULL;
@@ -560,13 +548,12 @@ static void emit_edge(const struct py_span *span, struct py_event *event, char *
 		emit_event(state_of(event), bytes, len);
 }
 
-static PyObject *span_enter(PyObject *self, PyObject *unused)
+static PyObject *span_enter(PyObject *self, PyObject *)
 {
 	struct py_span *span = (struct py_span *)self;
 	struct site *site = site_of(span->name, TSCT_KIND_END, NULL);
 	uint64_t state = span->begin ? state_of(span->begin) : 0;
 
-	(void)unused;
 	if (span->end) {
 		span->entered_again++;
 	} else if (state) {
@@ -585,13 +572,11 @@ static PyObject *span_enter(PyObject *self, PyObject *unused)
 	return Py_NewRef(self);
 }
 
-static PyObject *span_exit(PyObject *self, PyObject *const *args, Py_ssize_t nr)
+static PyObject *span_exit(PyObject *self, PyObject *const *, Py_ssize_t)
 {
 	struct py_span *span = (struct py_span *)self;
 	char id[sizeof(span->id)];
 
-	(void)args;
-	(void)nr;
 	if (span->entered_again) {
 		span->entered_again--;
 		Py_RETURN_NONE;

@@ -4,33 +4,18 @@
 # and OUT: fuzz_packet and fuzz_recording, each with its seed corpus, options, and a
 # dictionary. $SRC/tsctrace is this repository.
 cd "$SRC/tsctrace"
-flags="-std=gnu11 -D_GNU_SOURCE -Ikmod/uapi -Ilib/include -I."
-libraries="-Wl,-Bstatic -lnettle -ljansson -Wl,-Bdynamic -lm -lpthread"
 objects=$(mktemp -d)
+make -j"$(nproc)" -C tests/fuzz O="$objects" CC="$CC" LINK="$CXX $CXXFLAGS" SAN="$CFLAGS" \
+	INSTRUMENT= ENGINE="$LIB_FUZZING_ENGINE" \
+	LIBS="-u tsct_syscall_of -Wl,-Bstatic -lnettle -ljansson -Wl,-Bdynamic -lm -lpthread" \
+	"$objects"/fuzz/fuzz_{packet,recording}
 
-for room in core syscalls ntp sync fit ctf query merge; do
-	for source in lib/$room/*.c; do
-		# shellcheck disable=SC2086
-		$CC $CFLAGS $flags -c -o "$objects/$room-$(basename "$source" .c).o" "$source"
-	done
-done
-ar rcs "$objects/libcore.a" "$objects"/*.o
-
-build() {	# TARGET MAX-LENGTH MORE-SOURCE...
-	local target=$1 length=$2 source parts=()
-	shift 2
-	for source in "tests/fuzz/fuzz_$target.c" "$@"; do
-		# shellcheck disable=SC2086
-		$CC $CFLAGS $flags -c -o "$objects/${source##*/}.o" "$source"
-		parts+=("$objects/${source##*/}.o")
-	done
-	# shellcheck disable=SC2086
-	$CXX $CXXFLAGS -o "$OUT/fuzz_$target" "${parts[@]}" "$objects/libcore.a" \
-		$LIB_FUZZING_ENGINE $libraries
-	printf '[libfuzzer]\nmax_len = %s\n' "$length" >"$OUT/fuzz_$target.options"
-	cp "tests/fuzz/$target.dict" "$OUT/fuzz_$target.dict"
-	zip -q -j -r "$OUT/fuzz_${target}_seed_corpus.zip" "tests/fuzz/corpus/$target"
+install_target() {	# TARGET MAX-LENGTH
+	cp "$objects/fuzz/fuzz_$1" "$OUT"
+	printf '[libfuzzer]\nmax_len = %s\n' "$2" >"$OUT/fuzz_$1.options"
+	cp "tests/fuzz/$1.dict" "$OUT/fuzz_$1.dict"
+	zip -q -j -r "$OUT/fuzz_$1_seed_corpus.zip" "tests/fuzz/corpus/$1"
 }
 
-build packet 4096
-build recording 16384 tests/fuzz/recording_mutate.c
+install_target packet 4096
+install_target recording 16384

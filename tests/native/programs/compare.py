@@ -19,10 +19,9 @@ CALLS = "/usr/include/x86_64-linux-gnu/asm/unistd_64.h"
 
 
 def read_perf(path):
-    """Counts begins and ends of (process, number of the call), and switches of threads"""
-    calls, switches, tids = collections.Counter(), collections.Counter(), set()
+    """Counts begins and ends of (process, number of the call); times of begins and switches"""
+    calls, switches, tids = collections.Counter(), collections.defaultdict(list), set()
     waiting, times = set(), collections.defaultdict(list)
-    switch_times = collections.defaultdict(list)
     line_of = re.compile(r"\s(-?\d+)/(-?\d+)\s+([\d.]+):\s+(\S+):(\S+): (.*)")
     for line in open(path, errors="replace"):
         found = line_of.search(line)
@@ -33,8 +32,7 @@ def read_perf(path):
             waiting.add(int(pid))
         if event == "sched_switch":  # of all threads: perf leaves a cgroup before they end
             of = int(re.search(r"prev_pid=(\d+) prev_prio", text).group(1))
-            switches[of] += 1
-            switch_times[of].append(int(at.replace(".", "")))
+            switches[of].append(int(at.replace(".", "")))
         else:
             tids.add(int(tid))
             if event == "sys_enter":
@@ -43,11 +41,11 @@ def read_perf(path):
             # rt_sigreturn() overwrites the register with its number.
             number = RT_SIGRETURN if number == -1 else number
             calls[event == "sys_enter", int(pid), number] += 1
-    return calls, switches, tids - waiting, waiting, times, switch_times
+    return calls, switches, tids - waiting, waiting, times
 
 
 def read_ours(path, numbers, tids):
-    calls, switches = collections.Counter(), collections.Counter()
+    calls, switches = collections.Counter(), collections.defaultdict(list)
     stacks, times, events = collections.Counter(), collections.defaultdict(list), 0
     for line in open(path):
         e = json.loads(line)
@@ -65,7 +63,7 @@ def read_ours(path, numbers, tids):
         if tids is not None and e["tid"] not in tids:
             continue
         if name == "sched_switch":
-            switches[fields["prev_tid"]] += 1
+            switches[fields["prev_tid"]].append(int(e["time_ns"]))
             continue
         if not name.startswith("sys_"):
             continue
@@ -82,12 +80,19 @@ def read_ours(path, numbers, tids):
     return +calls, switches, stacks, events, times
 
 
+def count_switches(switches, calls, tids):
+    """Counts each thread's switches from its first call to its last: perf begins before the
+    recorder and ends after it, and whatever stops or wakes the frozen program then is not ours."""
+    return {tid: sum(calls[tid][0] < t < calls[tid][-1] for t in switches[tid])
+            for tid in tids if calls[tid]}
+
+
 def main():
     dump, stat, summary, perf = sys.argv[1:5]
     stat, summary = json.load(open(stat)), json.load(open(summary))
     numbers = {name: int(number) for name, number in
                re.findall(r"#define __NR_(\w+) (\d+)", open(CALLS).read())}
-    perf_calls, perf_switches, tids, waiting, perf_times, switch_times = read_perf(perf)
+    perf_calls, perf_switches, tids, waiting, perf_times = read_perf(perf)
     all_processes = sys.argv[5] == "all"
     calls, switches, stacks, events, times = read_ours(
         dump, numbers, tids if all_processes else None)
@@ -100,12 +105,10 @@ def main():
             faults.append(f"{'begin' if key[0] else 'end'} of call {key[2]} of {key[1]}: "
                           f"{calls[key]}, perf {perf_calls[key]}")
     # Switches to a thread of the program from others are recorded, too.
-    switches = {tid: switches[tid] for tid in tids}
-    perf_switches = {tid: perf_switches[tid] for tid in tids}
-    faults += [f"switches of {tid}: {switches[tid]}, perf {perf_switches[tid]}, "
-               f"{sum(t < perf_times[tid][0] for t in switch_times[tid])} before its calls, "
-               f"{sum(t > perf_times[tid][-1] for t in switch_times[tid])} after"
-               for tid in sorted(tids) if switches[tid] != perf_switches[tid]]
+    switches = count_switches(switches, times, tids)
+    perf_switches = count_switches(perf_switches, perf_times, tids)
+    faults += [f"switches of {tid}: {switches.get(tid)}, perf {perf_switches.get(tid)}"
+               for tid in sorted(tids) if switches.get(tid) != perf_switches.get(tid)]
     # Times: perf has those of CLOCK_MONOTONIC, in ns or less precise.
     away = [ours - theirs for tid in tids for ours, theirs in zip(times[tid], perf_times[tid])]
     offset = time.time_ns() - time.monotonic_ns()

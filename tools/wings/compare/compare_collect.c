@@ -166,7 +166,7 @@ static int poll_walk(struct tsct_export *x)
 	const double before = x == &job->sides[0].x ? 0 : 0.5;
 
 	progress_show(&job->progress, before + (double)x->done_bytes / 2 /
-		      (double)(x->all_bytes + 1), x->read, "events");
+		      (double)(x->all_bytes + 1), x->read);
 	return output_interrupted() ? -EINTR : 0;
 }
 

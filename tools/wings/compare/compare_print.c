@@ -194,7 +194,7 @@ static void print_side(const struct compare_job *job, int i)
 		for (k = 0; k < TSCT_SPAN_WHYS; k++)
 			why[k] += s->why[k];
 	printf("%c: ", "AB"[i]);
-	view_print_escaped(stdout, job->dirs[i]);
+	view_print_escaped(stdout, "", job->dirs[i], "");
 	printf(": %.3f s, %llu spans and calls; of unknown length: %llu without an end,"
 	       " %llu without a begin, %llu unknown, %llu ambiguous\n", side->blocks.seconds,
 	       why[TSCT_SPAN_ENDED], why[TSCT_SPAN_OPEN], why[TSCT_SPAN_NOT_BEGUN],

@@ -40,7 +40,7 @@ struct word {
  * @description, which may be NULL. */
 static void print_candidate(const char *before, const char *text, const char *description)
 {
-	const char *shown = description ? description : "";
+	const char *shown = description ?: "";
 	size_t len = strcspn(shown, ";:(");
 
 	while (len && shown[len - 1] == ' ')
@@ -48,17 +48,17 @@ static void print_candidate(const char *before, const char *text, const char *de
 	printf("%s%s%s%.*s\n", before, text, len ? "\t" : "", (int)len, shown);
 }
 
-static void suggest_text(const struct word *word, const char *text, const char *description)
+static void suggest_text(const struct word *word, const char *text)
 {
 	if (!strncmp(text, word->text, strlen(word->text)))
-		print_candidate(word->before, text, description);
+		print_candidate(word->before, text, NULL);
 }
 
 /* ---- events of the kernel ------------------------------------------------ */
 
 static void suggest_built_in(void *context, const char *name, const char *)
 {
-	suggest_text(context, name, NULL);
+	suggest_text(context, name);
 }
 
 static void suggest_groups(const struct word *word)
@@ -72,10 +72,10 @@ static void suggest_groups(const struct word *word)
 
 	built_in_each(suggest_built_in, (void *)word);
 	for (i = 0; others[i]; i++)
-		suggest_text(word, others[i], NULL);
+		suggest_text(word, others[i]);
 	for (i = 0; systems && systems[i]; i++) {
 		snprintf(name, sizeof(name), "%s:", systems[i]);
-		suggest_text(word, name, NULL);
+		suggest_text(word, name);
 	}
 	tracefs_list_free(systems);
 }
@@ -95,7 +95,7 @@ static void suggest_events(const struct word *word)
 	events = strchr(system, '/') ? NULL : tracefs_system_events(NULL, system);
 	for (i = 0; events && events[i]; i++) {
 		snprintf(name, sizeof(name), "%s:%s", system, events[i]);
-		suggest_text(word, name, NULL);
+		suggest_text(word, name);
 	}
 	tracefs_list_free(events);
 }
@@ -110,7 +110,7 @@ static void suggest_channels(const struct word *word)
 	channel_list_open(&all, false);
 	if (channel_list_default(&all) >= 0 && !channel_list_read(&all))
 		for (i = 0; i < all.nr; i++)
-			suggest_text(word, all.at[i].info.name, NULL);
+			suggest_text(word, all.at[i].info.name);
 	channel_list_close(&all);
 }
 
@@ -150,7 +150,7 @@ static void suggest_alternatives(const struct word *word, const char *list)
 	char *copy = strdup(list), *rest = copy, *name;
 
 	while (copy && (name = strsep(&rest, "|")))
-		suggest_text(word, name, NULL);
+		suggest_text(word, name);
 	free(copy);
 }
 

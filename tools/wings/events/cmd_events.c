@@ -15,6 +15,7 @@
 #include "lib/client/gettime.h"
 #include "lib/client/programs.h"
 #include "lib/base/sysfs_read.h"
+#include "lib/base/table.h"
 #include "tools/common/cmd.h"
 #include "tools/common/error.h"
 #include "tools/common/json.h"
@@ -88,6 +89,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 				   " disable or attach", o->action);
 		else if (!o->nr_patterns && strstr(o->action, "able"))
 			argp_error(state, "%s: missing event name or pattern", o->action);
+		else if (o->nr_patterns && !strcmp(o->action, "attach"))
+			argp_error(state, "attach: unexpected argument '%s'", o->patterns[0]);
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -151,7 +154,15 @@ static bool is_word(const char *text)
 static void show_events(const struct events_options *o, pid_t pid, char *answer,
 			struct events_result *result)
 {
+	static const struct tsct_column columns[] = {
+		TSCT_COLUMN("pid", "pid", 7), TSCT_COLUMN("command", "command", -15),
+		TSCT_COLUMN("state", "state", -5), TSCT_COLUMN("event", "name", -24),
+		TSCT_COLUMN("kind", "kind", -7), TSCT_COLUMN("channel", "channel", -16),
+		TSCT_COLUMN("fields", "fields", 0),
+	};
+	const struct tsct_table table = TSCT_TABLE(stdout, columns);
 	char command[32], *line, *field[5];
+	json_t *row;
 	int i;
 
 	read_command(pid, command, sizeof(command));
@@ -161,31 +172,18 @@ static void show_events(const struct events_options *o, pid_t pid, char *answer,
 		if (!is_word(field[0]) || !is_word(field[1]) || !field[4] ||
 		    !is_selected(o, field[3]))
 			continue;
-		if (o->json) {
-			json_array_append_new(result->json, json_pack(
-				"{si so so so ss so so}", "pid", (int)pid,
-				"command", ctl_json_text(command),
-				"name", ctl_json_text(field[3]),
-				"state", ctl_json_text(field[0]), "kind", field[1],
-				"channel", *field[2] ? ctl_json_text(field[2]) : json_null(),
-				"fields", ctl_json_text(field[4])));
-		} else {
-			if (!result->events)
-				puts("    pid command         state event                    "
-				     "kind    channel          fields");
-			printf("%7d ", (int)pid);
-			view_print_escaped(stdout, command);
-			printf("%*s ", (int)(15 - strlen(command)), "");
-			printf("%-5.8s ", field[0]);
-			view_print_escaped(stdout, field[3]);
-			printf("%*s %-7.8s ", (int)(strlen(field[3]) < 24 ?
-			       24 - strlen(field[3]) : 0), "", field[1]);
-			view_print_escaped(stdout, *field[2] ? field[2] : "-");
-			printf("%*s ", (int)(strlen(field[2]) < 16 ?
-			       16 - (*field[2] ? strlen(field[2]) : 1) : 0), "");
-			view_print_escaped(stdout, field[4]);
-			putchar('\n');
-		}
+		row = json_pack("{si so so so ss so so}", "pid", (int)pid,
+			"command", ctl_json_text(command), "name", ctl_json_text(field[3]),
+			"state", ctl_json_text(field[0]), "kind", field[1],
+			"channel", *field[2] ? ctl_json_text(field[2]) : json_null(),
+			"fields", ctl_json_text(field[4]));
+		if (!o->json && !result->events)
+			tsct_table_head(&table);
+		if (!o->json)
+			tsct_table_row(&table, row);
+		else
+			json_array_append(result->json, row);
+		json_decref(row);
 		result->events++;
 	}
 }

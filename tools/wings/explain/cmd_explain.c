@@ -140,11 +140,8 @@ static int by_wish(const void *a, const void *b, void *arg)
 	const struct explained *x = a, *y = b;
 	const struct explain_job *j = arg;
 
-	if (j->slowest && x->ns != y->ns)
-		return x->ns < y->ns ? 1 : -1;
-	if (x->begin != y->begin)
-		return x->begin < y->begin ? -1 : 1;
-	return x->end < y->end ? -1 : x->end > y->end;
+	return (j->slowest ? tsct_compare(y->ns, x->ns) : 0) ?: tsct_compare(x->begin, y->begin) ?:
+		tsct_compare(x->end, y->end);
 }
 
 /* Sorts the spans, and drops those beyond the requested number. */
@@ -196,7 +193,7 @@ static int poll_export(struct tsct_export *x)
 	struct explain_job *j = x->arg;
 
 	progress_show(&j->progress, ((x == &j->states) + (double)x->done_bytes /
-				     (double)(x->all_bytes + 1)) / 2, x->read, "events");
+				     (double)(x->all_bytes + 1)) / 2, x->read);
 	return output_interrupted() ? -EINTR : 0;
 }
 

@@ -537,15 +537,9 @@ static int by_length(const void *a, const void *b)
 {
 	const struct path_part *x = a, *y = b;
 
-	if (x->group_ns != y->group_ns)
-		return x->group_ns < y->group_ns ? 1 : -1;
-	if (x->call != y->call)
-		return x->call < y->call ? -1 : 1;
-	if (x->state != y->state)
-		return x->state < y->state ? -1 : 1;
-	if (x->ns != y->ns)
-		return x->ns < y->ns ? 1 : -1;
-	return (x->tick > y->tick) - (x->tick < y->tick);
+	return tsct_compare(y->group_ns, x->group_ns) ?: tsct_compare(x->call, y->call) ?:
+		tsct_compare(x->state, y->state) ?: tsct_compare(y->ns, x->ns) ?:
+		tsct_compare(x->tick, y->tick);
 }
 
 /* Parts of other causes form no group. */
@@ -558,11 +552,8 @@ static int by_group(const void *a, const void *b)
 {
 	const struct path_part *x = a, *y = b;
 
-	if (is_of_group(x) != is_of_group(y))
-		return is_of_group(x) ? -1 : 1;
-	if (x->call != y->call)
-		return x->call < y->call ? -1 : 1;
-	return x->state < y->state ? -1 : x->state > y->state;
+	return is_of_group(y) - is_of_group(x) ?: tsct_compare(x->call, y->call) ?:
+		tsct_compare(x->state, y->state);
 }
 
 static void sort(struct path_part *whole)

@@ -60,14 +60,12 @@ static void print_thread(FILE *to, const struct explain_job *j, __u32 node, __u3
 	fprintf(to, "thread %u", tid);
 	if (!*name)
 		return;
-	fputs(" (", to);
-	view_print_escaped(to, name);
-	putc(')', to);
+	view_print_escaped(to, " (", name, ")");
 }
 
 static void print_node(FILE *to, const struct explain_job *j, __u32 node)
 {
-	view_print_escaped(to, tsct_recording_node_name(j->walk->rec, node));
+	view_print_escaped(to, "", tsct_recording_node_name(j->walk->rec, node), "");
 }
 
 /* Returns true if the recording tells which packets TCP sends again. */
@@ -299,8 +297,7 @@ void explain_print(const struct explain_job *j)
 	printf("%" PRIu64 " span%s of known length\n", (uint64_t)j->found,
 	       view_plural(j->found));
 	for (s = j->spans; s < j->spans + j->nr; s++) {
-		putchar('\n');
-		view_print_escaped(stdout, s->name);
+		view_print_escaped(stdout, "\n", s->name, "");
 		if (*s->fields)
 			printf(" %s", s->fields);
 		printf(": %.3f ms from %+.6f on, ", (double)s->ns * 1e-6,

@@ -3,11 +3,9 @@
  * the command, or of the report. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "explain.h"
 #include "lib/base/array.h"
-#include "tools/common/json.h"
 
 #define PAGE_GROUPS	10	/* names of spans whose slowest ones are on a page, at most */
 #define PAGE_SPANS	3	/* spans of each name */
@@ -29,7 +27,7 @@ static int by_begin(const void *a, const void *b)
 {
 	const struct path_time *x = a, *y = b;
 
-	return x->begin < y->begin ? -1 : x->begin > y->begin;
+	return tsct_compare(x->begin, y->begin);
 }
 
 /* Lists the times of all spans. Returns 0 or -ENOMEM. */

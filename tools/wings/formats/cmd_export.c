@@ -2,7 +2,6 @@
 /* trace-ctl export: writes a recording in the formats of other tools */
 #include <argp.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,7 +37,7 @@ static const struct argp_option options[] = {
 	  "format (default: the suffix of OUT)", 0 },
 	{ "output", 'o', "OUT", 0, "write to OUT, a directory for ctf, ctf2 "
 	  "and otf2, else a file; '-': standard output (default: DIR.ctf, .ctf2, .otf2, "
-	  ".pftrace, .json, .txt, .csv)", 0 },
+	  ".pftrace, .json, .txt, .csv, .folded)", 0 },
 	{ "relative", OPTION_FLAG(struct export_job, x.relative), NULL, 0,
 	  "for json and csv: write times since the recording's beginning", 0 },
 	{ "off-cpu", OPTION_FLAG(struct export_job, x.off_cpu), NULL, 0, "for folded: write"
@@ -130,8 +129,7 @@ static int poll_job(struct tsct_export *x)
 
 	if (output_interrupted())
 		return -EINTR;
-	progress_show(&j->progress, (double)x->done_bytes / (x->all_bytes + 1),
-		      x->read, "events");
+	progress_show(&j->progress, (double)x->done_bytes / (x->all_bytes + 1), x->read);
 	return 0;
 }
 

@@ -242,11 +242,11 @@ static int put_fragment(FILE *to, json_t *fragment)
 /* Makes the class of a number. @role: role of the field; NULL: none */
 static json_t *number_class(__u8 type, const char *role)
 {
-	const struct tsct_ctf_type *t = &tsct_ctf_types[type];
 	const char *name = type == TSCT_TYPE_F32 || type == TSCT_TYPE_F64 ?
 		"fixed-length-floating-point-number" :
-		t->is_signed ? "fixed-length-signed-integer" : "fixed-length-unsigned-integer";
-	json_t *class = json_pack("{s:s, s:i, s:s}", "type", name, "length", 8 * t->size,
+		tsct_type_is_signed(type) ? "fixed-length-signed-integer" : "fixed-length-unsigned-integer";
+	json_t *class = json_pack("{s:s, s:i, s:s}", "type", name, "length",
+				  8 * tsct_field_types[type].size,
 				  "byte-order", "little-endian");
 
 	if (role && class)
@@ -257,7 +257,7 @@ static json_t *number_class(__u8 type, const char *role)
 /* Name of the class of the numbers of system calls, by the type of the field */
 static void name_syscalls(__u8 type, char name[16])
 {
-	snprintf(name, 16, "syscall_%s", tsct_ctf_types[type].name);
+	snprintf(name, 16, "syscall_%s", tsct_field_types[type].name);
 }
 
 static json_t *field_class(const struct tsct_field *f)

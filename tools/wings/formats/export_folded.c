@@ -6,8 +6,8 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/export/export.h"
 #include "lib/query/value_text.h"
 #include "lib/export/stacks.h"
@@ -106,9 +106,7 @@ static int compare_stacks(const void *a, const void *b)
 	const struct tsct_stack *one = *(const struct tsct_stack *const *)a;
 	const struct tsct_stack *two = *(const struct tsct_stack *const *)b;
 
-	if (one->node != two->node)
-		return one->node < two->node ? -1 : 1;
-	return tsct_stacks_compare(one, two);
+	return tsct_compare(one->node, two->node) ?: tsct_stacks_compare(one, two);
 }
 
 /* Writes the lines, sorted. Stacks with the same functions get one line. */

@@ -12,7 +12,6 @@
 #include "lib/clockpage/clock_params.h"
 #include "lib/export/export.h"
 #include "lib/query/value_text.h"
-#include "lib/export/build_id.h"
 #include "lib/statedump/statedump.h"
 #include "lib/export/stacks.h"
 
@@ -135,9 +134,10 @@ static inline void pb_text(struct tsct_text *to, __u32 field, const char *text, 
 #define FIELD_BITS	5
 _Static_assert(TSCT_FIELDS_MAX <= 1 << FIELD_BITS, "names of fields");
 
-/* The thread that runs on the CPU of a location, as the file shows it */
+/* The thread that runs on a CPU, as the file shows it */
 struct cpu_thread {
 	bool any;		/* the file has a switch on this CPU */
+	__u32 location;		/* of the last switch: of several recorders of the CPU */
 	__u32 tid;
 	char name[TSCT_THREAD_NAME_MAX];
 	__u64 blind;		/* end of the last loss of switches that was written, tick */
@@ -154,7 +154,8 @@ struct perfetto {
 	struct tsct_stacks *stacks;
 	/* by index: this stack, this frame was written */
 	bool *stack_named, *frame_named;
-	struct cpu_thread *cpus;	/* by location; NULL: no scheduling is exported */
+	/* by the first location of the CPU; NULL: no scheduling is exported */
+	struct cpu_thread *cpus;
 };
 
 /* Perfetto's types of track events */
@@ -722,6 +723,11 @@ static int put_counts(struct tsct_export *x, const struct tsct_export_event *ev)
  * Perfetto identifies threads only by number, which is ambiguous with several nodes: writes none.
  */
 
+static struct cpu_thread *cpu_of(const struct tsct_export *x, __u32 location)
+{
+	return &((struct perfetto *)x->own)->cpus[tsct_recording_cpu_of(x->rec, location)];
+}
+
 /* Begins an event of the scheduler [@field] of the thread @tid, in a bundle of its CPU [1]. */
 static struct tsct_text *begin_ftrace(struct tsct_export *x, __u32 location, __s64 ns, __u32 tid,
 				      __u32 field, size_t places[3])
@@ -740,7 +746,7 @@ static struct tsct_text *begin_ftrace(struct tsct_export *x, __u32 location, __s
 static int end_ftrace(struct tsct_export *x, __u32 location, const size_t places[3])
 {
 	struct perfetto *p = x->own;
-	struct cpu_thread *cpu = &p->cpus[location];
+	struct cpu_thread *cpu = cpu_of(x, location);
 
 	pb_end(&p->out, places[2]);
 	pb_end(&p->out, places[1]);
@@ -762,7 +768,7 @@ static void put_comm(struct tsct_text *to, __u32 field, const char *comm)
 static int put_switch(struct tsct_export *x, __u32 location, __s64 ns, __u32 tid,
 		      const char *title, const struct tsct_trace_event *e)
 {
-	struct cpu_thread *cpu = &((struct perfetto *)x->own)->cpus[location];
+	struct cpu_thread *cpu = cpu_of(x, location);
 	const __u32 before = cpu->any ? cpu->tid : NOT_RECORDED;
 	size_t places[3];
 	struct tsct_text *to = begin_ftrace(x, location, ns, before, 4, places);
@@ -777,6 +783,7 @@ static int put_switch(struct tsct_export *x, __u32 location, __s64 ns, __u32 tid
 	if (e)
 		pb_int32(to, 7, tsct_value_integer_of(e, "next_prio"));
 	cpu->any = true;
+	cpu->location = location;
 	cpu->tid = tid;
 	snprintf(cpu->name, sizeof(cpu->name), "%.*s", TSCT_THREAD_NAME_MAX - 1, title);
 	return end_ftrace(x, location, places);
@@ -785,7 +792,7 @@ static int put_switch(struct tsct_export *x, __u32 location, __s64 ns, __u32 tid
 /* Writes that from @ns on, it is unknown which thread runs on a CPU. */
 static int put_unknown(struct tsct_export *x, __u32 location, __s64 ns)
 {
-	const struct cpu_thread *cpu = &((struct perfetto *)x->own)->cpus[location];
+	const struct cpu_thread *cpu = cpu_of(x, location);
 
 	return !cpu->any || cpu->tid == NOT_RECORDED ? 0 :
 		put_switch(x, location, ns, NOT_RECORDED, NOT_RECORDED_NAME, NULL);
@@ -825,7 +832,7 @@ static int put_recorded(struct tsct_export *x, const struct tsct_export_event *e
 	const __u32 prev = (__u32)tsct_value_integer_of(ev->e, "prev_tid");
 	const __u32 next = (__u32)tsct_value_integer_of(ev->e, "next_tid");
 	const __u32 at = ev->e->location;
-	const struct cpu_thread *cpu = &((struct perfetto *)x->own)->cpus[at];
+	const struct cpu_thread *cpu = cpu_of(x, at);
 	int err = 0;
 
 	if (!cpu->any || cpu->tid != prev)
@@ -849,17 +856,42 @@ static int put_waking(struct tsct_export *x, const struct tsct_export_event *ev)
 	return end_ftrace(x, ev->e->location, places);
 }
 
-/* Returns true if another recorder of the node has recorded the switches of a location, too. */
+static bool is_of_all(const struct tsct_recording *rec, __u32 location)
+{
+	const char *processes = rec->nodes[rec->locations[location].node].requests
+		[TSCT_REQUEST_PROCESSES];
+
+	return processes && !strcmp(processes, "all");
+}
+
+/* Returns true if another recorder of the node records the switches of a location, too, and the
+ * file has those: of the recorders at a time, those of the first one of all processes, or else of
+ * the first one. */
 static bool is_recorded_twice(const struct tsct_export *x, __u32 location)
 {
-	const struct tsct_location *l = x->rec->locations;
+	const bool of_all = is_of_all(x->rec, location);
 	__u32 i;
 
-	for (i = 0; x->rec->merged && i < location; i++)
-		if (l[i].cpu == l[location].cpu && x->known.runs[i].has_switches &&
-		    tsct_known_node(&x->known, i) == tsct_known_node(&x->known, location))
+	for (i = 0; x->rec->merged && i < x->rec->nr_locations; i++)
+		if (i != location && x->known.runs[i].has_switches && !x->known.runs[i].over &&
+		    tsct_recording_cpu_of(x->rec, i) == tsct_recording_cpu_of(x->rec, location) &&
+		    (is_of_all(x->rec, i) == of_all ? i < location : !of_all))
 			return true;
 	return false;
+}
+
+/* The file has the switches of a CPU by the recorder of event @e from now on, which may not know
+ * the thread that ran by another one. */
+static int change_recorder(struct tsct_export *x, const struct tsct_trace_event *e)
+{
+	const struct cpu_thread *cpu = cpu_of(x, e->location);
+	const struct tsct_known_run *run = &x->known.runs[cpu->location];
+	const bool runs = x->run.away || (x->known.runs[e->location].on && !x->run.began);
+
+	if (!cpu->any || cpu->location == e->location || (runs && cpu->tid == e->tid))
+		return 0;
+	return put_unknown(x, e->location, tsct_clock_params_ns(&x->rec->real, run->over ?
+				min(run->seen, e->tick) : e->tick));
 }
 
 /* Writes the scheduling that an event shows. */
@@ -872,7 +904,8 @@ static int put_scheduling(struct tsct_export *x, const struct tsct_export_event 
 	if (!((struct perfetto *)x->own)->cpus || !x->rec->streams[ev->e->stream].kernel ||
 	    is_recorded_twice(x, at))
 		return 0;
-	if (x->run.ended && !x->run.away)
+	err = change_recorder(x, ev->e);
+	if (!err && x->run.ended && !x->run.away)
 		err = put_unknown(x, at, tsct_clock_params_ns(&x->rec->real, x->run.until));
 	if (!err && kernel == TSCT_KERNEL_SWITCH)
 		err = put_recorded(x, ev);
@@ -892,7 +925,8 @@ static int end_scheduling(struct tsct_export *x)
 	int err = 0;
 
 	for (i = 0; cpus && i < x->rec->nr_locations && !err; i++) {
-		end = x->known.runs[i].on ? tsct_known_run_end(&x->known, i) : UINT64_MAX;
+		end = x->known.runs[i].on && cpu_of(x, i)->location == i ?
+			tsct_known_run_end(&x->known, i) : UINT64_MAX;
 		if (end != UINT64_MAX)
 			err = put_unknown(x, i, tsct_clock_params_ns(&x->rec->real, end));
 	}

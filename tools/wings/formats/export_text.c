@@ -21,13 +21,14 @@ static int begin_text(struct tsct_export *x)
 	return tsct_event_text_init(lines);
 }
 
-static void write_lines(struct tsct_export *x)
+static int write_lines(struct tsct_export *x)
 {
 	struct tsct_event_text *lines = x->own;
 
 	if (lines->len)
 		fwrite_unlocked(lines->text, 1, lines->len, x->file);
 	lines->len = 0;
+	return 0;
 }
 
 static int write_text_event(struct tsct_export *x, const struct tsct_export_event *ev)
@@ -40,12 +41,6 @@ static int write_text_event(struct tsct_export *x, const struct tsct_export_even
 	return err;
 }
 
-static int end_text(struct tsct_export *x)
-{
-	write_lines(x);
-	return 0;
-}
-
 static void free_text(struct tsct_export *x)
 {
 	if (x->own)
@@ -55,5 +50,5 @@ static void free_text(struct tsct_export *x)
 
 const struct tsct_export_format tsct_export_text = {
 	.name = "text", .suffix = ".txt",
-	.begin = begin_text, .event = write_text_event, .end = end_text, .free = free_text,
+	.begin = begin_text, .event = write_text_event, .end = write_lines, .free = free_text,
 };

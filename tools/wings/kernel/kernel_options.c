@@ -8,8 +8,9 @@
 #include <string.h>
 
 #include "tools/bpf/built_in.h"
-#include "kernel_source.h"
+#include "kernel_parts.h"
 #include "lib/base/array.h"
+#include "lib/base/cpus.h"
 #include "tools/common/cmd.h"
 #include "tools/bpf/bpf_errors.h"
 #include "tools/common/error.h"
@@ -66,6 +67,19 @@ static void add_where(struct argp_state *state, struct record_options *o, const 
 	record_options_request(state, TSCT_REQUEST_WHERE, text);
 }
 
+static void add_cpus(struct argp_state *state, struct record_options *o, const char *arg)
+{
+	const __u32 nr = tsct_cpus_possible();
+
+	if (tsct_filter_ranges(arg, TSCT_CPUS_MAX - 1, &o->cpus))
+		argp_error(state, "--cpu: '%s' is not a CPU list such as 0-3,8", arg);
+	for (__u32 i = 0; i < o->cpus.nr; i++)
+		if (o->cpus.range[i].first >= nr)
+			argp_error(state, "--cpu: this machine has no CPU %u; the last one is CPU %u",
+				   o->cpus.range[i].first, nr - 1);
+	record_options_request(state, TSCT_REQUEST_CPUS, arg);
+}
+
 void record_kernel_option(struct argp_state *state, int key, char *arg)
 {
 	struct record_options *o = state->input;
@@ -75,10 +89,7 @@ void record_kernel_option(struct argp_state *state, int key, char *arg)
 	} else if (key == 'p') {
 		add_pids(state, o, arg);
 	} else if (key == RECORD_KEY_CPU) {
-		if (tsct_filter_ranges(arg, TSCT_CPUS_MAX - 1, &o->cpus))
-			argp_error(state, "--cpu: '%s' is not a CPU list such as 0-3,8",
-				   arg);
-		record_options_request(state, TSCT_REQUEST_CPUS, arg);
+		add_cpus(state, o, arg);
 	} else if (key == RECORD_KEY_WHERE) {
 		add_where(state, o, arg);
 	} else {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Converts clock segments, which give CLOCK_REALTIME, to lines that give CLOCK_MONOTONIC */
-#include <string.h>
 
 #include "lib/client/gettime.h"
 #include "monotonic.h"

@@ -2,7 +2,6 @@
 /* Loads and attaches the BPF programs of network events */
 #include <errno.h>
 #include <stdbool.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>

@@ -19,7 +19,7 @@
 #include "tools/record/record_statedump.h"
 #include "tools/bpf/bpf_errors.h"
 #include "tools/bpf/progs/events.h"
-#include "kernel_source.h"
+#include "kernel_parts.h"
 #include "tools/common/error.h"
 #include "tools/common/stop.h"
 #include "tools/common/view.h"

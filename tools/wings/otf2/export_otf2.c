@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "lib/base/array.h"
@@ -360,7 +359,7 @@ static int note_message(struct tsct_export *x, const struct tsct_export_event *e
 
 static int match_messages(struct tsct_export *x)
 {
-	struct tsct_messages_options options = {
+	const struct tsct_messages_options options = {
 		.room = UNDER_WAY_MAX, .sends_only = true,
 	};
 	struct tsct_threads threads = { 0 };
@@ -373,8 +372,6 @@ static int match_messages(struct tsct_export *x)
 	o->peers = tsct_otf2_spool(x);
 	if (!o->peers)
 		return errno ? -errno : -ENOMEM;
-	if (getrandom(&options.seed, sizeof(options.seed), 0) < 0)
-		return -errno;
 	err = tsct_message_matcher_new(&options, &o->messages);
 	if (err)
 		return err;

@@ -344,7 +344,7 @@ static int poll_export(struct tsct_export *x)
 	if (sigtimedwait(&mixed->set, NULL, &none) > 0)
 		return -EINTR;
 	progress_show(&mixed->progress, (double)x->done_bytes /
-		      (double)(x->all_bytes + 1), x->read, "events");
+		      (double)(x->all_bytes + 1), x->read);
 	return 0;
 }
 

@@ -190,10 +190,8 @@ static void look_near(struct nearest *n, const char *known)
 	snprintf(n->name, sizeof(n->name), "%s", known);
 }
 
-static int look_near_table(void *arg, const char *name, const struct query_type *type, __u32 nr)
+static int look_near_table(void *arg, const char *name, const struct query_type *, __u32)
 {
-	(void)type;
-	(void)nr;
 	look_near(arg, name);
 	return 0;
 }
@@ -239,13 +237,11 @@ static int print_sql_error(struct query_job *j)
 /* ---- the statement ----------------------------------------------------- */
 
 /* Permits actions that only read. */
-static int authorize(void *arg, int action, const char *a, const char *b, const char *c,
-		     const char *d)
+static int authorize(void *arg, int action, const char *a, const char *b, const char *,
+		     const char *)
 {
 	const struct query *q = arg;
 
-	(void)c;
-	(void)d;
 	if (q->declares)
 		return SQLITE_OK;
 	switch (action) {
@@ -319,9 +315,8 @@ static int print_failure(struct query_job *j, int err)
 			err == SQLITE_NOMEM ? strerror(ENOMEM) : sqlite3_errmsg(j->q.db));
 }
 
-static int poll_sqlite(void *arg)
+static int poll_sqlite(void *)
 {
-	(void)arg;
 	return output_interrupted();
 }
 
@@ -388,14 +383,13 @@ struct store {
 	bool failed;		/* the error is of the database `to` */
 };
 
-static int store_table(void *arg, const char *name, const struct query_type *type, __u32 nr)
+static int store_table(void *arg, const char *name, const struct query_type *type, __u32)
 {
 	struct store *s = arg;
 	sqlite3_stmt *stmt = NULL;
 	char sql[64];
 	int err;
 
-	(void)nr;
 	if (type || !strcmp(name, "tables"))
 		return 0;
 	snprintf(sql, sizeof(sql), "SELECT * FROM %s%s", name,
@@ -556,7 +550,7 @@ static int print_missing(const struct query *q)
 	__u64 lost = 0;
 	__u32 nr = 0;
 
-	if (!q->rec->complete && !tsct_loss_times(q->trace, &times, &nr))
+	if (!q->rec->complete && !tsct_loss_times(q->trace, false, &times, &nr))
 		while (nr--)
 			lost += times[nr].events;
 	free(times);

@@ -15,7 +15,7 @@
 #include "lib/base/text.h"
 #include "lib/ctf/stream.h"
 #include "lib/query/filter.h"
-#include "lib/export/identity_until.h"
+#include "lib/export/threads.h"
 #include "tools/common/progress.h"
 
 /* An event definition, with its stream class */
@@ -92,11 +92,10 @@ bool query_wants_time(const struct query *q, __u64 from, __u64 until);
 
 /* ---- spans, calls, messages, states: query_spans.c -------------------------- */
 
+enum query_walk { QUERY_NO_WALK, QUERY_SPANS, QUERY_CALLS, QUERY_STATES, QUERY_MESSAGES };
+
 /* Fill the tables. An error is in r->err. */
-void query_fill_spans(struct query_rows *r);
-void query_fill_calls(struct query_rows *r);
-void query_fill_messages(struct query_rows *r);
-void query_fill_states(struct query_rows *r);
+void query_fill_walk(struct query_rows *r, enum query_walk kind);
 void query_fill_counts(struct query_rows *r);	/* query_counts.c */
 
 /* ---- tables of events: query_events.c ---------------------------------- */

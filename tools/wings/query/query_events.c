@@ -248,14 +248,13 @@ static int events_disconnect(sqlite3_vtab *base)
 	return SQLITE_OK;
 }
 
-static int events_connect(sqlite3 *db, void *arg, int argc, const char *const *argv,
+static int events_connect(sqlite3 *db, void *arg, int, const char *const *argv,
 			  sqlite3_vtab **ret, char **err_text)
 {
 	const struct source *source = arg;
 	struct events_table *t = calloc(1, sizeof(*t));
 	int err;
 
-	(void)argc;
 	if (!t)
 		return SQLITE_NOMEM;
 	t->q = source->q;
@@ -311,14 +310,13 @@ static bool is_usable(sqlite3_index_info *info, int i, bool *ret_reads_less)
 }
 
 /* The plan is a text with two characters for each value: column, operator. */
-static int events_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
+static int events_best_index(sqlite3_vtab *, sqlite3_index_info *info)
 {
 	double cost = NEEDLESS, rows = NEEDLESS, part;
 	bool reads_less;
 	char *plan;
 	int i, nr = 0;
 
-	(void)base;
 	plan = sqlite3_malloc(2 * info->nConstraint + 1);
 	if (!plan)
 		return SQLITE_NOMEM;

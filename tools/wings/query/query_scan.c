@@ -269,8 +269,7 @@ static int poll_scan(struct query_scan *scan)
 	for (i = 0; i < scan->nr; i++)
 		bytes += scan->streams[i].next;
 	if (scan->first)
-		progress_show(&q->progress, (double)bytes / (double)(q->total_bytes + 1),
-			      scan->read, "events");
+		progress_show(&q->progress, (double)bytes / (double)(q->total_bytes + 1), scan->read);
 	return 0;
 }
 

@@ -7,7 +7,6 @@
 #include "lib/export/messages.h"
 #include "lib/clockpage/clock_params.h"
 #include "query.h"
-#include "tools/common/error.h"
 #include "tools/common/output_file.h"
 
 struct span_walk {
@@ -23,8 +22,7 @@ static int poll_walk(struct tsct_export *x)
 {
 	struct query *q = ((struct span_walk *)x)->rows->q;
 
-	progress_show(&q->progress, (double)x->done_bytes / (double)(x->all_bytes + 1), x->read,
-		      "events");
+	progress_show(&q->progress, (double)x->done_bytes / (double)(x->all_bytes + 1), x->read);
 	return output_interrupted() ? -EINTR : 0;
 }
 
@@ -162,47 +160,31 @@ static int put_state(struct tsct_export *x, const struct tsct_state_time *time)
 
 /* ---- walks ------------------------------------------------------------- */
 
-static void walk(struct span_walk *w,
-		 int (*event)(struct tsct_export *x, const struct tsct_export_event *e))
+void query_fill_walk(struct query_rows *r, enum query_walk kind)
 {
-	struct query *q = w->rows->q;
+	struct span_walk w = { .rows = r, .calls = kind == QUERY_CALLS,
+		.messages = { .matched = put_message, .arg = &w } };
+	struct query *q = r->q;
 	char why[256] = "";
-	int err;
+	int err = 0;
 
-	w->x.recording = q->dir;
-	if (!w->x.state)
-		w->x.filter = q->filter;
-	w->x.poll = poll_walk;
-	w->messages = (struct tsct_messages) { .matched = put_message, .arg = w };
-	err = event ? tsct_messages_init(&w->messages) : 0;
-	err = err ?: tsct_trace_open(q->dir, query_report, q, &w->x.trace, why, sizeof(why));
-	err = err ?: tsct_export_prepare(&w->x);
-	err = err ?: tsct_export_walk(&w->x, w->x.trace, &w->x.threads, event);
+	w.x.recording = q->dir;
+	w.x.poll = poll_walk;
+	w.x.closed = kind == QUERY_SPANS || kind == QUERY_CALLS ? put_span : NULL;
+	w.x.state = kind == QUERY_STATES ? put_state : NULL;
+	if (!w.x.state)
+		w.x.filter = q->filter;
+	if (kind == QUERY_MESSAGES)
+		err = tsct_messages_init(&w.messages);
+	err = err ?: tsct_trace_open(q->dir, query_report, q, &w.x.trace, why, sizeof(why));
+	err = err ?: tsct_export_prepare(&w.x);
+	err = err ?: tsct_export_walk(&w.x, w.x.trace, &w.x.threads,
+				      kind == QUERY_MESSAGES ? take_message : NULL);
 	progress_clear(&q->progress);
-	w->x.filter = (struct tsct_filter) { .from = NULL };	/* it is the query's */
-	tsct_export_free(&w->x);
-	tsct_trace_close(w->x.trace);
-	tsct_messages_free(&w->messages);
-	free(w->text.at);
-	w->rows->err = err;
-}
-
-void query_fill_spans(struct query_rows *r)
-{
-	walk(&(struct span_walk) { .rows = r, .x.closed = put_span }, NULL);
-}
-
-void query_fill_calls(struct query_rows *r)
-{
-	walk(&(struct span_walk) { .rows = r, .x.closed = put_span, .calls = true }, NULL);
-}
-
-void query_fill_messages(struct query_rows *r)
-{
-	walk(&(struct span_walk) { .rows = r }, take_message);
-}
-
-void query_fill_states(struct query_rows *r)
-{
-	walk(&(struct span_walk) { .rows = r, .x.state = put_state }, NULL);
+	w.x.filter = (struct tsct_filter) { .from = NULL };	/* it is the query's */
+	tsct_export_free(&w.x);
+	tsct_trace_close(w.x.trace);
+	tsct_messages_free(&w.messages);
+	free(w.text.at);
+	r->err = err;
 }

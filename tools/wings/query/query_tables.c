@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/clockpage/clock_params.h"
 #include "lib/export/loss_times.h"
 #include "query.h"
 
@@ -252,7 +251,7 @@ static void fill_losses(struct query_rows *r)
 	struct tsct_loss_time *times;
 	__u32 nr, i;
 
-	if (tsct_loss_times(r->q->trace, &times, &nr))
+	if (tsct_loss_times(r->q->trace, false, &times, &nr))
 		r->err = -ENOMEM;
 	for (i = 0; i < nr; i++) {
 		if (!r->q->selection.locations[times[i].location] ||
@@ -301,35 +300,36 @@ static void fill_tables(struct query_rows *r);
 
 static const struct described {
 	const char *name, *columns;
-	void (*fill)(struct query_rows *r);	/* NULL: the virtual table `events` */
+	void (*fill)(struct query_rows *r);
+	enum query_walk walk;		/* with neither: the virtual table `events` */
 } described[] = {
-	{ "events", QUERY_LEADING ", fields TEXT", NULL },
+	{ "events", QUERY_LEADING ", fields TEXT", .fill = NULL },
 	{ "threads", "node TEXT, tid INTEGER, pid INTEGER, name TEXT, process TEXT,"
 	  " from_ns INTEGER, until_ns INTEGER, start_ns INTEGER, ns_tid INTEGER, ns_pid INTEGER,"
-	  " pid_ns INTEGER, cgroup TEXT", fill_threads },
+	  " pid_ns INTEGER, cgroup TEXT", .fill = fill_threads },
 	{ "processes", "node TEXT, pid INTEGER, name TEXT, from_ns INTEGER, until_ns INTEGER,"
-	  " start_ns INTEGER, ns_pid INTEGER, pid_ns INTEGER, cgroup TEXT", fill_processes },
+	  " start_ns INTEGER, ns_pid INTEGER, pid_ns INTEGER, cgroup TEXT", .fill = fill_processes },
 	{ "nodes", "number INTEGER, node TEXT, same_as INTEGER, host TEXT, kernel TEXT,"
 	  " cpu_model TEXT, command TEXT, provider TEXT, boot_id TEXT, complete INTEGER",
-	  fill_nodes },
+	  .fill = fill_nodes },
 	{ "cpus", "node TEXT, cpu INTEGER, package INTEGER, core INTEGER, memory_node INTEGER",
-	  fill_cpus },
+	  .fill = fill_cpus },
 	{ "losses", "from_ns INTEGER, until_ns INTEGER, node TEXT, cpu INTEGER, channel TEXT,"
-	  " events INTEGER", fill_losses },
-	{ "filters", "node TEXT, option TEXT, value TEXT, dropped INTEGER", fill_filters },
+	  " events INTEGER", .fill = fill_losses },
+	{ "filters", "node TEXT, option TEXT, value TEXT, dropped INTEGER", .fill = fill_filters },
 	{ "clock", "node TEXT, begin_ns INTEGER, end_ns INTEGER, source TEXT, timestamps TEXT,"
 	  " role TEXT, error_ns INTEGER, clock_error_ns INTEGER, utc_error_ns INTEGER,"
-	  " utc_source TEXT", fill_clock },
-	{ "spans", SPANS, query_fill_spans },
-	{ "calls", SPANS, query_fill_calls },
+	  " utc_source TEXT", .fill = fill_clock },
+	{ "spans", SPANS, .walk = QUERY_SPANS },
+	{ "calls", SPANS, .walk = QUERY_CALLS },
 	{ "states", "node TEXT, tid INTEGER, thread TEXT, pid INTEGER, process TEXT, state TEXT,"
 	  " from_ns INTEGER, until_ns INTEGER, duration_ns INTEGER, cpu INTEGER, waker_tid INTEGER,"
-	  " waker TEXT, next_tid INTEGER, prev_state INTEGER, call TEXT", query_fill_states },
+	  " waker TEXT, next_tid INTEGER, prev_state INTEGER, call TEXT", .walk = QUERY_STATES },
 	{ "messages", "number INTEGER," END_COLUMNS("send") "," END_COLUMNS("receive")
-	  ", latency_ns INTEGER, error_ns INTEGER", query_fill_messages },
+	  ", latency_ns INTEGER, error_ns INTEGER", .walk = QUERY_MESSAGES },
 	{ "counts", "node TEXT, cpu INTEGER, tid INTEGER, channel TEXT, name TEXT, kind TEXT,"
-	  " events INTEGER, first_ns INTEGER, last_ns INTEGER", query_fill_counts },
-	{ "tables", "name TEXT, columns TEXT", fill_tables },
+	  " events INTEGER, first_ns INTEGER, last_ns INTEGER", .fill = query_fill_counts },
+	{ "tables", "name TEXT, columns TEXT", .fill = fill_tables },
 };
 #define NR_DESCRIBED	(sizeof(described) / sizeof(*described))
 
@@ -419,8 +419,10 @@ static int fill_described(struct query *q, const struct described *d)
 	if (!err)
 		err = sql ? sqlite3_prepare_v2(q->db, sql, -1, &rows.insert, NULL) : SQLITE_NOMEM;
 	sqlite3_free(sql);
-	if (!err)
+	if (!err && d->fill)
 		d->fill(&rows);
+	else if (!err)
+		query_fill_walk(&rows, d->walk);
 	sqlite3_finalize(rows.insert);
 	if (!err && !rows.err)
 		err = sqlite3_exec(q->db, "COMMIT", NULL, NULL, NULL);
@@ -465,7 +467,7 @@ int query_table_use(struct query *q, const char *name)
 	__u32 nr;
 	int err;
 
-	if (d && d->fill) {
+	if (d && (d->fill || d->walk)) {
 		/* The query may name it again. */
 		if (sqlite3_table_column_metadata(q->db, NULL, name, NULL, NULL, NULL, NULL, NULL,
 						  NULL) == SQLITE_OK)

@@ -4,17 +4,12 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/random.h>
 
 #include "lib/clockpage/clock_params.h"
-#include "lib/query/message_match.h"
 #include "lib/query/value_text.h"
 #include "report_trace.h"
 
 #define OPEN_MESSAGES_MAX	65536
-/* Limit of the time by which a message's receive event may precede its send event */
-#define EARLY_MAX_NS	1000000000ULL
 
 /* Flags in a span's type if the begin or the end is missing; as in page/data.js */
 #define NO_BEGIN	4
@@ -141,69 +136,36 @@ static int take_gaps(struct report *r)
 
 /* ---- messages, as arrows ------------------------------------------------------ */
 
-/*
- * Prepares the matching of sends and receives. In a merged recording, a receive can precede
- * its send by up to EARLY_MAX_NS. The arrow of such a message points backwards in time.
- */
-static int begin_messages(struct report *r)
+/* Callback of messages: adds an arrow, which points backwards in time if the receive precedes its
+ * send. Of both ends, `number` is the time since the page's start in ns, and `bytes` the event
+ * definition. */
+static int put_arrow(void *arg, const struct tsct_message_end *send,
+		     const struct tsct_message_end *receive)
 {
-	struct tsct_messages_options options = {
-		.room = OPEN_MESSAGES_MAX, .sends_only = true,
-	};
-	int err;
+	struct report *r = arg;
 
-	if (!tsct_export_has(&r->x, TSCT_KIND_SEND) ||
-	    !tsct_export_has(&r->x, TSCT_KIND_RECEIVE))
+	if (!has_room(r) ||
+	    (send->tick <= receive->tick && !report_single(r, (__u32)receive->bytes)))
 		return 0;
-	if (getrandom(&options.seed, sizeof(options.seed), 0) < 0)
-		return -errno;
-	err = tsct_message_matcher_new(&options, &r->sends);
-	return err ? err : tsct_message_matcher_new(&options, &r->early);
-}
-
-/* Adds the arrow of a message. In both ends, `number` is the time since the page's start in
- * ns, and `bytes` the index of the event definition. */
-static void put_arrow(struct report *r, const struct tsct_message_end *send,
-		      const struct tsct_message_end *receive)
-{
-	if (!has_room(r))
-		return;
 	bytes_zigzag(&r->arrows, receive->number - (__u64)r->last_arrow);
 	bytes_zigzag(&r->arrows, receive->number - send->number);
 	bytes_varint(&r->arrows, send->row);
 	bytes_varint(&r->arrows, receive->row);
-	bytes_varint(&r->arrows, send->bytes);
-	bytes_varint(&r->arrows, receive->bytes);
+	bytes_varint(&r->arrows, r->seen[send->bytes].index);
+	bytes_varint(&r->arrows, r->seen[receive->bytes].index);
 	r->last_arrow = receive->number;
 	r->nr_arrows++;
+	return 0;
 }
 
-static void note_message(struct report *r, const struct tsct_export_event *ev)
+/* Prepares the matching of sends and receives, if there are both. */
+static int begin_messages(struct report *r)
 {
-	struct tsct_message_end end = { .tick = ev->e->tick };
-	const struct tsct_message_end *other = NULL;
-
-	if (!r->sends || !ev->message ||
-	    (ev->act != TSCT_ACT_SEND && ev->act != TSCT_ACT_RECEIVE))
-		return;
-	end.number = report_time(r, ev->ns);
-	end.row = r->row_of[ev->thread->index];
-	end.bytes = r->seen[ev->def].index;
-	if (ev->act == TSCT_ACT_SEND) {
-		/* The matcher `early` holds receives whose send was not read yet. */
-		if (r->x.several_nodes)
-			other = tsct_message_received(r->early, ev->message, &end);
-		if (other && end.number - other->number < EARLY_MAX_NS)
-			put_arrow(r, &end, other);
-		else
-			tsct_message_sent(r->sends, ev->message, &end);
-		return;
-	}
-	other = tsct_message_received(r->sends, ev->message, &end);
-	if (other && report_single(r, ev->def))
-		put_arrow(r, other, &end);
-	else if (!other && r->x.several_nodes)
-		tsct_message_sent(r->early, ev->message, &end);
+	r->messages = (struct tsct_messages) {
+		.matched = put_arrow, .arg = r, .room = OPEN_MESSAGES_MAX,
+	};
+	return tsct_export_has(&r->x, TSCT_KIND_SEND) &&
+		tsct_export_has(&r->x, TSCT_KIND_RECEIVE) ? tsct_messages_init(&r->messages) : 0;
 }
 
 /* ---- events ------------------------------------------------------------------ */
@@ -291,7 +253,11 @@ static int collect_event(struct tsct_export *x, const struct tsct_export_event *
 	ev->thread->renamed = false;
 	err = tsct_stacks_has(x->rec, ev->e) ? report_flame_note(r, ev) : 0;
 	err = err ?: report_run_note(r, ev, &taken);
-	note_message(r, ev);
+	if (!err && r->messages.sends)
+		err = tsct_messages_add(&r->messages, x, ev, &(struct tsct_message_end) {
+			.number = report_time(r, ev->ns), .row = r->row_of[ev->thread->index],
+			.bytes = ev->def,
+		});
 	if (!err && r->explained_events)
 		err = explained_event(r->explained, ev);
 	return err || taken ? err : take_moment(r, ev);
@@ -319,22 +285,10 @@ static bool has_states(const struct tsct_export *x)
 
 /* ---- the report as an export format ---------------------------------------- */
 
-static int begin_pass(struct tsct_export *x)
-{
-	(void)x;
-	return 0;
-}
-
-static void end_pass(struct tsct_export *x)
-{
-	(void)x;
-}
-
 /* Export format of the second pass over the recording. It writes no file:
  * collect_event() collects the events for the page. */
 static const struct tsct_export_format as_format = {
-	.name = "report", .begin = begin_pass, .event = collect_event, .end = begin_pass,
-	.free = end_pass,
+	.name = "report", .event = collect_event,
 };
 
 /* Begins to explain the slowest spans, if the states of threads are known. A filter hides messages

@@ -119,8 +119,7 @@ static int compare_fewer(const void *a, const void *b)
 {
 	const struct group *x = *(struct group *const *)a, *y = *(struct group *const *)b;
 
-	return x->events != y->events ? (x->events > y->events) -
-		(x->events < y->events) : (x > y) - (x < y);
+	return tsct_compare(x->events, y->events) ?: tsct_compare(x, y);
 }
 
 /* Chooses the slowest spans of each name, which are always drawn individually. @events,
@@ -202,8 +201,7 @@ static int compare_busier(const void *a, const void *b)
 {
 	const struct tsct_thread *x = *(void *const *)a, *y = *(void *const *)b;
 
-	return x->events != y->events ? (x->events < y->events) -
-		(x->events > y->events) : (x->index > y->index) - (x->index < y->index);
+	return tsct_compare(y->events, x->events) ?: tsct_compare(x->index, y->index);
 }
 
 /* Gives each of the busiest threads its own row. All other threads of a node
@@ -252,7 +250,7 @@ static int more_events(const void *a, const void *b, void *arg)
 	const __u64 x = *(const __u64 *)(const void *)(all->array + i * all->size);
 	const __u64 y = *(const __u64 *)(const void *)(all->array + k * all->size);
 
-	return x != y ? (x < y) - (x > y) : (i > k) - (i < k);
+	return tsct_compare(y, x) ?: tsct_compare(i, k);
 }
 
 __u32 *report_order(const void *array, size_t size, __u32 nr)

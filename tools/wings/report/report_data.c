@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/clockpage/clock_params.h"
 #include "tools/common/json.h"
 #include "report_trace.h"
 

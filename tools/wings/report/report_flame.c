@@ -239,11 +239,8 @@ static int compare_counts(const void *a, const void *b, void *arg)
 	const struct count_order *order = arg;
 	const struct tsct_stack *x = stack_of(order->r, one), *y = stack_of(order->r, two);
 
-	if (one->def != two->def)
-		return order->rank[one->def] < order->rank[two->def] ? -1 : 1;
-	if (x->node != y->node)
-		return x->node < y->node ? -1 : 1;
-	return tsct_stacks_compare(x, y);
+	return tsct_compare(order->rank[one->def], order->rank[two->def]) ?:
+		tsct_compare(x->node, y->node) ?: tsct_stacks_compare(x, y);
 }
 
 /* Sorts the counts of the known stacks, drops those of unknown stacks, and adds all to @ret.

@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "lib/base/array.h"
 #include "lib/clockpage/clock_params.h"
@@ -44,7 +43,7 @@ static int by_length(const void *a, const void *b)
 {
 	const __u64 x = length_of(a), y = length_of(b);
 
-	return (x < y) - (x > y);
+	return tsct_compare(y, x);
 }
 
 /* Sums up all times except the longest STATES_MAX. */
@@ -90,8 +89,7 @@ static int by_end(const void *a, const void *b)
 {
 	const struct drawn_state *x = a, *y = b;
 
-	return x->to != y->to ? (x->to > y->to) - (x->to < y->to) :
-		(x->thread > y->thread) - (x->thread < y->thread);
+	return tsct_compare(x->to, y->to) ?: tsct_compare(x->thread, y->thread);
 }
 
 /* Returns the row of a thread of x->states; TSCT_INDEX_NONE: it has no row of its own. */

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "lib/fit/tangent.h"
 #include "tools/common/json.h"

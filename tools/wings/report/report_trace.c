@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* The report page of a recording: reads the recording in two passes, then writes the page */
-#include <argp.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/query/message_match.h"
 #include "tools/common/cmd.h"
 #include "tools/common/error.h"
 #include "tools/common/output_file.h"
@@ -29,7 +27,7 @@ static int poll_job(struct tsct_export *x)
 	if (output_interrupted())
 		return -EINTR;
 	progress_show(&j->progress, (j->r.looking ? part : 1 + part) / 2,
-		      j->r.looking ? x->read : j->r.events + x->read, "events");
+		      j->r.looking ? x->read : j->r.events + x->read);
 	return 0;
 }
 
@@ -199,8 +197,7 @@ static void free_report(struct report *r)
 	free(r->state_bytes.at);
 	free(r->strip_bytes.at);
 	report_flame_free(r);
-	tsct_message_matcher_free(r->sends);
-	tsct_message_matcher_free(r->early);
+	tsct_messages_free(&r->messages);
 	tsct_export_free(&r->x);
 }
 

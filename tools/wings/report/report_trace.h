@@ -7,11 +7,10 @@
 #ifndef REPORT_TRACE_H
 #define REPORT_TRACE_H
 
-#include <jansson.h>
 
 #include "lib/base/text.h"
 #include "lib/base/index.h"
-#include "lib/export/export.h"
+#include "lib/export/messages.h"
 #include "lib/export/stacks.h"
 #include "tools/shared/explained.h"
 
@@ -199,7 +198,7 @@ struct report {
 	struct strips state_strips;
 	struct tsct_text state_bytes, strip_bytes;
 	unsigned int bin_shift;	/* a bin of the strips has 2^bin_shift of the original ones */
-	struct tsct_message_matcher *sends, *early;
+	struct tsct_messages messages;
 	struct gap *gaps;
 	__u32 nr_gaps;
 	struct tsct_stacks *stacks;

@@ -2,7 +2,6 @@
 /* Figures of spans, as JSON and as tables */
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 #include "lib/base/table.h"
 #include "span_lengths.h"
@@ -133,12 +132,10 @@ static void print_slowest(const struct stat_spans *s, const json_t *all)
 		printf("%10s at %+.9f s  ",
 		       view_format_ns(ctl_json_number(one, "length_ns"), text, sizeof(text)),
 		       ctl_json_number(one, "rel_ns") / 1e9);
-		view_print_escaped(stdout, thread);
-		printf("%s%.0f", *thread ? " " : "", ctl_json_number(one, "tid"));
-		if (several) {
-			fputs(" on ", stdout);
-			view_print_escaped(stdout, ctl_json_string(one, "node"));
-		}
+		view_print_escaped(stdout, "", thread, *thread ? " " : "");
+		printf("%.0f", ctl_json_number(one, "tid"));
+		if (several)
+			view_print_escaped(stdout, " on ", ctl_json_string(one, "node"), "");
 		error = json_object_get(one, "error_ns");
 		if (json_is_integer(error))
 			printf(", within %s", view_format_ns(json_number_value(error), text,
@@ -177,12 +174,9 @@ static void print_details(const struct stat_spans *s, const struct span_group *g
 {
 	if (!g->nr_slow)
 		return;
-	putchar('\n');
-	view_print_escaped(stdout, g->name);
-	if (g->has_by) {
-		fputs("  ", stdout);
-		view_print_escaped(stdout, g->by);
-	}
+	view_print_escaped(stdout, "\n", g->name, "");
+	if (g->has_by)
+		view_print_escaped(stdout, "  ", g->by, "");
 	printf(": the slowest, and all %" PRIu64 " by length\n", (uint64_t)g->lengths.nr);
 	print_slowest(s, json_object_get(row, "slowest"));
 	print_histogram(g);

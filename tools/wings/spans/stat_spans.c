@@ -9,7 +9,6 @@
 #include "tools/common/error.h"
 #include "tools/common/json.h"
 #include "tools/common/near_name.h"
-#include "tools/common/options.h"
 
 /* ---- options ----------------------------------------------------------- */
 

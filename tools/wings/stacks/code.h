@@ -3,8 +3,7 @@
 #ifndef TSCT_STACKS_CODE_H
 #define TSCT_STACKS_CODE_H
 
-#include "lib/core/port.h"
-#include "lib/export/build_id.h"
+#include "lib/export/stacks.h"
 #include "lib/statedump/statedump.h"
 
 /* ---- files with code: code_file.c ---------------------------------------------------- */

@@ -129,9 +129,7 @@ static int compare_begins(const void *a, const void *b)
 {
 	const struct perf_symbol *one = a, *two = b;
 
-	if (one->begin != two->begin)
-		return one->begin < two->begin ? -1 : 1;
-	return one->name < two->name ? -1 : 1;
+	return tsct_compare(one->begin, two->begin) ?: tsct_compare(one->name, two->name);
 }
 
 /* Reads the complete lines after those that were read before. */

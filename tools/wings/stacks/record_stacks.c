@@ -68,14 +68,14 @@ struct code_mapping {
 struct record_stacks {
 	char *kallsyms;		/* text of /proc/kallsyms, to which the symbols point */
 	struct kernel_symbol *symbols;	/* by address */
-	size_t nr_symbols;
+	__u32 nr_symbols;
 	struct image *images;
-	size_t nr_images;
+	__u32 nr_images;
 	unsigned int nr_kept;
 	char **programs;	/* paths of executed files that were not opened yet */
-	size_t nr_programs;
+	__u32 nr_programs;
 	struct code_mapping *mappings;	/* of the process mapped_tgid */
-	size_t nr_mappings;
+	__u32 nr_mappings;
 	__u32 mapped_tgid;
 	__u64 mapped_ns;	/* time at which the mappings were read, CLOCK_MONOTONIC, ns */
 	bool mapped_now;	/* the mappings were read for the present stack */
@@ -89,26 +89,13 @@ struct record_stacks {
 	struct tsct_perf_maps *perf_maps;
 };
 
-/* ---- tables -------------------------------------------------------------- */
-
-/* Appends a zeroed element to an array. Returns it, or NULL. */
-static void *append_element(void *array, size_t *nr, size_t size)
-{
-	void *next = tsct_array_next(array, *nr, size);
-
-	if (!next)
-		return NULL;
-	++*nr;
-	return memset(next, 0, size);
-}
-
 /* ---- functions of the kernel ------------------------------------------------ */
 
 static int compare_addresses(const void *a, const void *b)
 {
 	const struct kernel_symbol *one = a, *two = b;
 
-	return one->address < two->address ? -1 : one->address > two->address;
+	return tsct_compare(one->address, two->address);
 }
 
 static char *read_all(const char *path)
@@ -131,7 +118,6 @@ static char *read_all(const char *path)
 /* Reads a line "ADDRESS TYPE NAME[\t[MODULE]]", which it splits. */
 static void read_symbol(struct record_stacks *st, char *line)
 {
-	struct kernel_symbol *symbol;
 	char *name, *module, *end;
 	__u64 address = strtoull(line, &end, 16);
 
@@ -141,9 +127,8 @@ static void read_symbol(struct record_stacks *st, char *line)
 	module = strchr(name, '\t');
 	if (module)
 		*module++ = '\0';
-	symbol = append_element(&st->symbols, &st->nr_symbols, sizeof(*symbol));
-	if (symbol)
-		*symbol = (struct kernel_symbol) { address, name, module };
+	tsct_array_add(&st->symbols, &st->nr_symbols, &(struct kernel_symbol) {
+		address, name, module }, sizeof(*st->symbols));
 }
 
 static void read_kallsyms(struct record_stacks *st)
@@ -224,15 +209,16 @@ static bool is_found_by_path(const struct image *image)
 /* Adds an open file. Closes @fd, unless the file must stay open. Returns its index, or -1. */
 static long add_image(struct record_stacks *st, int fd, const char *path)
 {
-	struct image *image;
+	struct image *image, new;
 	struct stat stat;
 	char text[TSCT_BUILD_ID_TEXT];
-	size_t i;
+	__u32 i;
 
 	if (fstat(fd, &stat) || !S_ISREG(stat.st_mode) || !tsct_build_id_read(fd, text)) {
 		close(fd);
 		return -1;
 	}
+	new = (struct image) { .device = stat.st_dev, .inode = stat.st_ino };
 	for (i = 0; i < st->nr_images; i++) {
 		image = &st->images[i];
 		if (image->device == stat.st_dev && image->inode == stat.st_ino &&
@@ -241,17 +227,14 @@ static long add_image(struct record_stacks *st, int fd, const char *path)
 			return (long)i;
 		}
 	}
-	image = append_element(&st->images, &st->nr_images, sizeof(*image));
-	if (image)
-		image->path = strdup(path);
-	if (!image || !image->path) {
-		st->nr_images -= image != NULL;
+	new.path = strdup(path);
+	strcpy(new.build_id, text);
+	if (!new.path || tsct_array_add(&st->images, &st->nr_images, &new, sizeof(new))) {
+		free(new.path);
 		close(fd);
 		return -1;
 	}
-	strcpy(image->build_id, text);
-	image->device = stat.st_dev;
-	image->inode = stat.st_ino;
+	image = &st->images[st->nr_images - 1];
 	image->fd = is_found_by_path(image) || st->nr_kept == KEPT_FILES ? -1 : fd;
 	if (image->fd < 0)
 		close(fd);
@@ -298,9 +281,10 @@ static void read_mapping(struct record_stacks *st, __u32 tgid, const char *line)
 	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*u %n", &begin, &end,
 		   perms, &offset, &at) < 4 || perms[2] != 'x')
 		return;
-	m = append_element(&st->mappings, &st->nr_mappings, sizeof(*m));
+	m = tsct_array_next(&st->mappings, st->nr_mappings, sizeof(*m));
 	if (!m)
 		return;
+	st->nr_mappings++;
 	*m = (struct code_mapping) { begin, end, offset, -1, "" };
 	snprintf(path, sizeof(path), "%s", at ? line + at : "");
 	if (*path != '/') {
@@ -671,7 +655,7 @@ void record_stacks_take(struct record_session *s, __u64 cycles, const void *payl
 void record_stacks_exec(struct record_stacks *st, const char *filename)
 {
 	/* If the path is relative to another directory, the file here has another build id. */
-	char *path = st ? realpath(filename, NULL) : NULL, **program = NULL;
+	char *path = st ? realpath(filename, NULL) : NULL;
 	bool known = !path;
 	size_t i;
 
@@ -685,11 +669,7 @@ void record_stacks_exec(struct record_stacks *st, const char *filename)
 		open_programs(st);
 		limit_numbers(st);
 	}
-	if (!known)
-		program = append_element(&st->programs, &st->nr_programs, sizeof(*program));
-	if (program)
-		*program = path;
-	else
+	if (known || tsct_array_add(&st->programs, &st->nr_programs, &path, sizeof(path)))
 		free(path);
 }
 

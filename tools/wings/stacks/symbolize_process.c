@@ -56,13 +56,10 @@ static int compare_symbols(const void *a, const void *b)
 	const struct symbol *one = a, *two = b;
 	size_t len = strlen(one->name), other = strlen(two->name);
 
-	if (one->address != two->address)
-		return one->address < two->address ? -1 : 1;
 	/* Of several symbols at an address, first the longest function, then the shortest
 	 * name, then a name that does not begin with an underscore */
-	if (one->size != two->size)
-		return one->size > two->size ? -1 : 1;
-	return len != other ? len < other ? -1 : 1 : strcmp(two->name, one->name);
+	return tsct_compare(one->address, two->address) ?: tsct_compare(two->size, one->size) ?:
+		tsct_compare(len, other) ?: strcmp(two->name, one->name);
 }
 
 static bool is_code(const GElf_Sym *symbol)

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Figures of the states of threads, for trace-ctl stat --threads */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "lib/base/array.h"
 #include "lib/base/table.h"
@@ -86,9 +84,8 @@ static int by_running(const void *a, const void *b)
 {
 	const struct thread_times *x = a, *y = b;
 
-	if (x->ns[TSCT_STATE_RUNNING] != y->ns[TSCT_STATE_RUNNING])
-		return x->ns[TSCT_STATE_RUNNING] < y->ns[TSCT_STATE_RUNNING] ? 1 : -1;
-	return x->thread->index < y->thread->index ? -1 : 1;
+	return tsct_compare(y->ns[TSCT_STATE_RUNNING], x->ns[TSCT_STATE_RUNNING]) ?:
+		tsct_compare(x->thread->index, y->thread->index);
 }
 
 int stat_states_finish(struct stat_figures *s)

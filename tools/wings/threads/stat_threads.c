@@ -59,11 +59,11 @@ static int call_closed(void *arg, __u32 thread, struct tsct_span *span,
 	return 0;
 }
 
-/* Initializes @all. @identity and @trace must exist until threads_free(). @filter: NULL: none. Returns 0 or -ENOMEM. */
+/* Initializes @all. @identity and @trace must exist until stat_threads_free(). @filter: NULL: none.
+ * Returns 0 or -ENOMEM. */
 static int threads_init(struct threads *all, const struct tsct_identity *identity,
-		 const struct tsct_trace *trace, const struct tsct_filter *filter)
+			const struct tsct_trace *trace, const struct tsct_filter *filter)
 {
-	memset(all, 0, sizeof(*all));
 	all->identity = identity;
 	all->known.rec = tsct_trace_recording(trace);
 	all->known.identity = identity;
@@ -73,17 +73,6 @@ static int threads_init(struct threads *all, const struct tsct_identity *identit
 	};
 	all->recent = calloc(all->known.rec->nr_locations + 1, sizeof(*all->recent));
 	return all->recent ? tsct_known_init(&all->known, trace) : -ENOMEM;
-}
-
-static void threads_free(struct threads *all)
-{
-	tsct_threads_free(&all->ids);
-	tsct_known_free(&all->known);
-	free(all->table);
-	free(all->calls);
-	tsct_index_free(&all->call_index);
-	free(all->recent);
-	tsct_spans_free(&all->in_call);
 }
 
 /* Returns the index of a thread; all->nr: out of memory. @generation: distinguishes threads
@@ -204,24 +193,17 @@ static int by_total(const void *a, const void *b)
 {
 	const struct call *x = a, *y = b;
 
-	if (x->total != y->total)
-		return x->total < y->total ? 1 : -1;
-	if (x->count != y->count)
-		return x->count < y->count ? 1 : -1;
-	return x->number < y->number ? -1 : x->number > y->number;
+	return tsct_compare(y->total, x->total) ?: tsct_compare(y->count, x->count) ?:
+		tsct_compare(x->number, y->number);
 }
 
 static int by_events(const void *a, const void *b)
 {
 	const struct thread *x = a, *y = b;
 
-	if (x->tally.events != y->tally.events)
-		return x->tally.events < y->tally.events ? 1 : -1;
-	if (x->switched != y->switched)
-		return x->switched < y->switched ? 1 : -1;
-	if (x->node != y->node)
-		return x->node < y->node ? -1 : 1;
-	return x->tid < y->tid ? -1 : x->tid > y->tid;
+	return tsct_compare(y->tally.events, x->tally.events) ?:
+		tsct_compare(y->switched, x->switched) ?: tsct_compare(x->node, y->node) ?:
+		tsct_compare(x->tid, y->tid);
 }
 
 /* Sets name, process and cgroup of a thread from the statedump, as at the thread's last event. */
@@ -241,10 +223,9 @@ static void identify_thread(struct thread *t, const struct tsct_identity *identi
 		memcpy(t->process, who && *who->name ? who->name : t->comm, sizeof(t->process));
 }
 
-/* Ends the counting. Sorts system calls by total time and threads by number of events, largest
- * first. System calls that did not occur are at the end. */
-static void threads_finish(struct threads *all)
+void stat_threads_finish(struct stat_figures *s)
 {
+	struct threads *all = &s->threads->all;
 	__u32 i;
 
 	tsct_spans_finish(&all->in_call);
@@ -316,7 +297,13 @@ void stat_threads_free(struct stat_figures *s)
 	for (i = 0; t->meaning && i < t->nr_streams; i++)
 		free(t->meaning[i]);
 	free(t->meaning);
-	threads_free(&t->all);
+	tsct_threads_free(&t->all.ids);
+	tsct_known_free(&t->all.known);
+	free(t->all.table);
+	free(t->all.calls);
+	tsct_index_free(&t->all.call_index);
+	free(t->all.recent);
+	tsct_spans_free(&t->all.in_call);
 	tsct_identity_free(&t->identity);
 	tsct_stacks_free(t->stacks);
 	free(t);
@@ -331,9 +318,4 @@ void stat_threads_note(struct stat_figures *s, const struct tsct_trace_event *e,
 		     &t->meaning[e->stream][tsct_event_def_id(e->def) - TSCT_ID_FIRST]);
 	if (t->stacks && tsct_stacks_has(s->rec, e))
 		tsct_stack_counts_add(&t->counts, tsct_stacks_of(t->stacks, s->rec, e), 1);
-}
-
-void stat_threads_finish(struct stat_figures *s)
-{
-	threads_finish(&s->threads->all);
 }

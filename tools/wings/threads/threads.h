@@ -7,7 +7,6 @@
 #include "lib/export/spans.h"
 #include "lib/export/stacks.h"
 #include "lib/export/threads.h"
-#include "lib/export/identity_until.h"
 #include "lib/syscalls/syscall_value.h"
 #include "tools/read/stat.h"
 
@@ -39,7 +38,7 @@ struct threads {
 	const struct tsct_identity *identity;
 	struct tsct_known known;
 	struct tsct_threads ids;
-	/* threads; at the same index as in `ids`, until threads_finish() sorts them */
+	/* threads; at the same index as in `ids`, until stat_threads_finish() sorts them */
 	struct thread *table;
 	__u32 nr;
 	/* for each location: index of the thread of the location's last event */
@@ -47,7 +46,7 @@ struct threads {
 	struct tsct_spans in_call;	/* open system calls, by index of the thread */
 	struct thread rest;	/* sum of all threads for which there was no memory for an entry in
 				 * `table` */
-	/* system calls; at the same index as in `call_index`, until threads_finish() sorts */
+	/* system calls; at the same index as in `call_index`, until stat_threads_finish() sorts */
 	struct call *calls;
 	__u32 nr_calls;
 	struct tsct_index call_index;	/* finds a call by its number */

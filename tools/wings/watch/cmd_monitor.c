@@ -75,12 +75,6 @@ static void print_time(__s64 time_ns)
 	printf("%s.%06lld  ", text, (long long)rest_ns / 1000);
 }
 
-static void print_disruption(const json_t *news)
-{
-	printf("clock disrupted by %s: source %s\n", ctl_json_string(news, "cause"),
-	       ctl_json_string(news, "source"));
-}
-
 /* Members of a channel that the caller may not see are null. */
 static void print_channel(enum news_type type, const json_t *news)
 {
@@ -104,7 +98,8 @@ static void print_text(enum news_type type, const json_t *news, __s64 time_ns)
 	print_time(time_ns);
 	switch (type) {
 	case NEWS_DISRUPTED:
-		print_disruption(news);
+		printf("clock disrupted by %s: source %s\n", ctl_json_string(news, "cause"),
+		       ctl_json_string(news, "source"));
 		break;
 	case NEWS_MADE:
 	case NEWS_REMOVED:
@@ -154,15 +149,15 @@ static void report_news(struct monitor *m, enum news_type type, json_t *news)
 
 /* ---- channels ------------------------------------------------------------ */
 
-/* Returns true if a message has all attributes in @policy; only @optional may be missing. */
+/* Returns true if a message has all attributes in @policy. */
 static bool parse_message(struct nlmsghdr *header, struct nlattr **attr, int max,
-			  struct nla_policy *policy, int optional)
+			  struct nla_policy *policy)
 {
 	bool valid = !genlmsg_parse(header, 0, attr, max, policy);
 	int i;
 
 	for (i = 1; valid && i <= max; i++)
-		valid = attr[i] || !policy[i].type || i == optional;
+		valid = attr[i] || !policy[i].type;
 	return valid;
 }
 
@@ -220,7 +215,7 @@ static void on_disruption(struct monitor *m, struct nlmsghdr *header)
 	};
 	struct nlattr *attr[TSCT_GENL_CLOCK_DISRUPTIONS + 1];
 
-	if (!parse_message(header, attr, TSCT_GENL_CLOCK_DISRUPTIONS, policy, 0))
+	if (!parse_message(header, attr, TSCT_GENL_CLOCK_DISRUPTIONS, policy))
 		return;
 	report_news(m, NEWS_DISRUPTED, json_pack("{ss ss so}",
 		"cause", tsct_cause_name(nla_get_u32(attr[TSCT_GENL_CLOCK_CAUSE])),
@@ -238,7 +233,7 @@ static void on_channel_news(struct monitor *m, struct nlmsghdr *header, enum new
 	struct tsct_channel_info *known;
 	__u32 id;
 
-	if (!parse_message(header, attr, TSCT_GENL_CHANNEL_ID, policy, 0))
+	if (!parse_message(header, attr, TSCT_GENL_CHANNEL_ID, policy))
 		return;
 	id = nla_get_u32(attr[TSCT_GENL_CHANNEL_ID]);
 	if (type == NEWS_MADE)
@@ -258,7 +253,7 @@ static void on_family(struct monitor *m, struct nlmsghdr *header)
 	};
 	struct nlattr *attr[CTRL_ATTR_FAMILY_NAME + 1];
 
-	if (parse_message(header, attr, CTRL_ATTR_FAMILY_NAME, policy, 0) &&
+	if (parse_message(header, attr, CTRL_ATTR_FAMILY_NAME, policy) &&
 	    !nla_strcmp(attr[CTRL_ATTR_FAMILY_NAME], TSCT_GENL_NAME))
 		report_news(m, NEWS_UNLOADED, NULL);
 }
