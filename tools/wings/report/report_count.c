@@ -23,11 +23,11 @@ static void fold_bins(struct event_rate *rate)
  * Returns the index of the bin for a time. If the bins do not reach that time, widens them:
  * the length of the recording is unknown until the recording has been read.
  */
-static __u32 bin_of(struct report *r, __u64 time)
+static inline __u32 bin_of(struct report *r, __u64 time)
 {
 	__u32 i;
 
-	while (time >> r->rate_shift >= RATE_BINS) {
+	while (unlikely(time >> r->rate_shift >= RATE_BINS)) {
 		for (i = 0; i < r->x.nr_defs; i++)
 			fold_bins(r->seen[i].rate);
 		for (i = 0; i < r->x.nr_nodes; i++)
