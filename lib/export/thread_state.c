@@ -38,6 +38,33 @@ struct tsct_state_row {
 	bool released;		/* the waker was in a call futex of the same address */
 };
 
+/* ---- filters -------------------------------------------------------------------- */
+
+bool tsct_node_is_selected(const struct tsct_selection *sel, __u32 node)
+{
+	const struct tsct_recording *rec = sel->rec;
+	__u32 i;
+
+	if (!sel->filter->nr_nodes)
+		return true;
+	for (i = 0; i < rec->nr_locations; i++)
+		if (sel->locations[i] && tsct_recording_node_of(rec, rec->locations[i].node) ==
+		    tsct_recording_node_of(rec, node))
+			return true;
+	return false;
+}
+
+bool tsct_state_is_selected(const struct tsct_selection *sel, const struct tsct_state_time *time)
+{
+	const struct tsct_thread *thread = time->thread;
+
+	return tsct_node_is_selected(sel, thread->node) &&
+		tsct_filter_in(&sel->filter->threads, thread->tid) && (!sel->where ||
+		tsct_where_has_thread(sel->where, thread->node, thread->tid, time->from)) &&
+		(!sel->filter->cpus.nr ||
+		 (time->state == TSCT_STATE_RUNNING && sel->locations[time->location]));
+}
+
 /* ---- times ---------------------------------------------------------------------- */
 
 static int put(struct tsct_states *s, __u32 at, const struct tsct_state_time *time)

@@ -75,6 +75,12 @@ struct tsct_state_def {
 	__s64 call;
 };
 
+/* Returns true if a filter selects a node. */
+bool tsct_node_is_selected(const struct tsct_selection *sel, __u32 node);
+
+/* Returns true if a filter selects the thread of a time and, of CPUs, that on which it runs. */
+bool tsct_state_is_selected(const struct tsct_selection *sel, const struct tsct_state_time *time);
+
 struct tsct_states {
 	/* Set by the caller. Called for each time when it is over, in the order of the ends of one
 	 * thread's times. Returns 0 or an error. */

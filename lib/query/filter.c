@@ -372,6 +372,7 @@ static void name_events(const struct tsct_selection *sel, unsigned int which, ch
 			size_t size)
 {
 	const struct tsct_stream_class *c;
+	const char *last = "";
 	__u32 class, k, nr = 0;
 	size_t len = 0;
 
@@ -379,8 +380,9 @@ static void name_events(const struct tsct_selection *sel, unsigned int which, ch
 	for (class = 0; class < sel->nr_classes; class++) {
 		c = &sel->rec->streams[class];
 		for (k = 0; which & tsct_trace_class_flag(sel->rec, class) && k < c->nr_defs; k++) {
-			if (!c->defs[k])
+			if (!c->defs[k] || !strcmp(c->defs[k]->name, last))
 				continue;
+			last = c->defs[k]->name;
 			if (++nr > SOME_EVENTS || len + strlen(c->defs[k]->name) + 16 > size) {
 				snprintf(text + len, size - len, "%s", nr > 1 ? " ..." : "");
 				return;

@@ -59,6 +59,9 @@ run 0 compare --json --seed 2 1 slow
 TSCTRACE_PROVIDER=embedded run 0 record -q -o none -- "$emit" 500 2 1000
 run_shows 0 '^ *1417 *0 *0.000 *- *count *job$' compare 1 none -a
 shows '^ *37.93 ms *- *- *- *mean *job$'
+# A recorder without system calls does not show that there were none.
+shows '^8 figures: not compared: one recorder was not to record these events$'
+shows '^ *[0-9]* *- *- *- *count *read$'
 run 0 compare --json --span job --span 're*' 1 2
 [ "$(grep -o '"name": "[a-z]*"' out | sort -u | tr '\n' ' ')" = '"name": "job" "name": "read" "name": "request" ' ] ||
 	fail "--span: other names"

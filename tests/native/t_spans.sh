@@ -49,6 +49,8 @@ for pair in '' : a: :b a:b: a:b:c:d a:a; do
 	run_says 2 "--pair: '$pair' is not BEGIN:END or BEGIN:END:KEY" stat --pair "$pair" "$work/1"
 done
 run_says 2 'add one of them' stat --by kind "$work/1"
+run_says 1 'no such event; it has job, loop, request, query_start, query_done ...;' \
+	stat --event nosuch "$work/1"
 # An end with the key of two open spans may be that of either one, and so may the next end.
 mkdir "$work/twice"
 printf '%s\n' '10 0 100 put 7' '20 0 100 put 7' '30 1 200 got 7' '40 1 200 got 7' '50 0 100 put 7' \

@@ -51,6 +51,35 @@ run 0 stat --threads "$work/command"
 shows '^thread  *running ms  *runnable ms  *blocked ms  *off CPU ms  *unknown ms  *switched in'
 shows ' sleeper'
 
+# --- filters of the reader: the parts of the states that they select ----------------------------
+"$ctl" query --json "$work/command" 'select * from states' >"$work/states"
+while read -r options; do
+	# shellcheck disable=SC2086
+	"$ctl" stat --threads --json $options "$work/command" >"$work/out"
+	python3 - "$work/states" "$work/out" "$options" <<'END' || fail "stat --threads $options: other times"
+import collections, json, sys
+rows, stat = [json.loads(i) for i in open(sys.argv[1])], json.load(open(sys.argv[2]))
+options = sys.argv[3].split()
+given = dict(zip(options[::2], options[1::2]))
+first, last = (int(stat["begin_ns"]) + int(given[o][1:-2]) * 10**6 if o in given else limit
+               for o, limit in (("--from", 0), ("--to", 1 << 62)))
+wanted = collections.Counter()
+for r in rows:
+    ns = min(int(r["until_ns"]), last) - max(int(r["from_ns"]), first)
+    if (ns > 0 and given.get("--comm", r["thread"]) == r["thread"] and
+            ("--cpu" not in given or r["cpu"] == int(given["--cpu"]))):
+        wanted[r["tid"], r["state"].lower().replace(" ", "_") + "_ns"] += ns
+found = {(t["tid"], key): t[key] for t in stat["thread_states"] for key in t
+         if key.endswith("_ns") and "latency" not in key and t[key]}
+assert wanted == found and (wanted or "--cpu" in given), (wanted, found)
+END
+done <<END
+--from +30ms
+--from +30ms --to +100ms
+--comm sleeper
+--cpu 0
+END
+
 # --- stacks by the time off the CPU -----------------------------------------------------------
 # Repeats until the switch back to the sleeper is recorded: where the kernel of a guest hides some
 # switches, it may not be.

@@ -102,6 +102,8 @@ static int add_rows(struct compare_job *j, const struct compare_spans *a,
 			row.estimates[i] = both[i]->estimate;
 		row.estimates[i].blocks = j->sides[i].blocks.nr;
 		row.estimates[i].lost = j->sides[i].lost;
+		row.estimates[i].unrecorded = !both[i] &&
+			!compare_is_recorded(&j->sides[i], both[!i]);
 	}
 	for (f = 0; f < COMPARE_FIGURES && !err; f++) {
 		row.figure = f;

@@ -46,6 +46,7 @@ struct compare_estimate {
 	__u32 blocks;		/* number of all blocks */
 	__u32 used_blocks;	/* number of blocks that have such spans */
 	/* Reasons why figures cannot be compared: */
+	bool unrecorded;	/* the recorder was not to record these events of the kernel */
 	bool lost;		/* events are missing, so numbers are too small */
 	bool unknown;		/* a span lies between nodes whose clocks have no known bound */
 	double error_ns;	/* largest error bound of a span between nodes */
@@ -57,7 +58,7 @@ enum compare_outcome {
 	COMPARE_BELOW_BOUND,	/* beyond noise, but not beyond the clocks' errors */
 	COMPARE_SAME,		/* no change beyond noise */
 	COMPARE_FEW,		/* too few spans, or in too few blocks */
-	COMPARE_LOST, COMPARE_UNKNOWN,	/* as of compare_estimate */
+	COMPARE_UNRECORDED, COMPARE_LOST, COMPARE_UNKNOWN,	/* as of compare_estimate */
 	COMPARE_OUTCOMES
 };
 
@@ -92,7 +93,7 @@ struct compare_result compare_judge(const struct compare_estimate *a,
 /* Spans or calls of one name in one recording */
 struct compare_spans {
 	char *name;
-	bool is_call, compat;
+	bool is_call, compat, kernel;	/* kernel: recorded by probes of the kernel */
 	struct tsct_index index;	/* maps (length, block) to the cell's number */
 	struct compare_cell *cells;
 	__u32 nr_cells;
@@ -122,6 +123,9 @@ int compare_collect(struct compare_side *side);
 /* Returns the spans of the same name, kind and ABI; NULL: there are none. */
 struct compare_spans *compare_find(const struct compare_side *side, const char *name, bool is_call,
 				   bool compat);
+/* Returns false if a recording has no definition of a name's events, which the kernel's probes
+ * record in another one. */
+bool compare_is_recorded(const struct compare_side *side, const struct compare_spans *spans);
 void compare_side_free(struct compare_side *side);
 
 /* ---- cmd_compare.c ------------------------------------------------------------- */

@@ -91,7 +91,11 @@ static struct compare_spans *find_or_add(struct compare_side *side,
 {
 	const bool compat = span->call && tsct_syscall_is_compat(span->call);
 	struct compare_spans *s = compare_find(side, span->name, span->is_call, compat);
-	struct compare_spans new = { .is_call = span->is_call, .compat = compat };
+	const __u32 stream = (span->begin_event ?: span->end_event)->stream;
+	struct compare_spans new = {
+		.is_call = span->is_call, .compat = compat,
+		.kernel = side->x.rec->streams[stream].kernel,
+	};
 
 	if (s || !tsct_array_next(&side->spans, side->nr, sizeof(new)))
 		return s;
@@ -103,6 +107,17 @@ static struct compare_spans *find_or_add(struct compare_side *side,
 	}
 	side->spans[side->nr] = new;
 	return &side->spans[side->nr++];
+}
+
+bool compare_is_recorded(const struct compare_side *side, const struct compare_spans *spans)
+{
+	const struct tsct_export *x = &side->x;
+	const struct tsct_export_def *d;
+
+	for (d = x->defs; spans->kernel && d < x->defs + x->nr_defs; d++)
+		if (d->def && (d->raw ? spans->is_call : !strcmp(d->span_name, spans->name)))
+			return true;
+	return !spans->kernel;
 }
 
 static bool is_wanted(const struct compare_side *side, const struct tsct_closed_span *span)

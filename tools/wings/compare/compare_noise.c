@@ -237,6 +237,8 @@ enum compare_outcome compare_possible(const struct compare_estimate *a,
 	const double blocks = is_number(figure) ? fmin(a->blocks, b->blocks) :
 		fmin(a->used_blocks, b->used_blocks);
 
+	if (is_number(figure) && (a->unrecorded || b->unrecorded))
+		return COMPARE_UNRECORDED;
 	if (is_number(figure) && (a->lost || b->lost))
 		return COMPARE_LOST;
 	if (nr < wanted(figure) || blocks < BLOCKS_MIN)
@@ -275,6 +277,8 @@ struct compare_result compare_judge(const struct compare_estimate *a,
 	};
 	double limit;
 
+	if (r.outcome == COMPARE_UNRECORDED)
+		r.ratio = NAN;
 	if (r.outcome != COMPARE_SAME || (va <= 0 && vb <= 0))
 		return r;
 	limit = limit_of((1 - COMPARE_CONFIDENCE) / (double)comparisons, freedom(na, ka, nb, kb)) *

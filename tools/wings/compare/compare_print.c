@@ -19,6 +19,8 @@ static const struct { const char *key, *text; } outcomes[COMPARE_OUTCOMES] = {
 	[COMPARE_BELOW_BOUND] = { "below bound", "changed by less than the clocks' error bounds" },
 	[COMPARE_SAME] = { "same", "no change beyond noise" },
 	[COMPARE_FEW] = { "few", "too few spans, or spans in too few parts of the time" },
+	[COMPARE_UNRECORDED] = { "unrecorded", "not compared: one recorder was not to record these"
+		" events" },
 	[COMPARE_LOST] = { "lost", "not compared: events are missing" },
 	[COMPARE_UNKNOWN] = { "unknown bound", "not compared: the bound between the nodes' clocks is"
 			      " unknown" },
@@ -31,10 +33,10 @@ static json_t *json_real_or_null(double value)
 	return isfinite(value) ? json_real(value) : json_null();
 }
 
-/* Returns a figure; null: there is no such span. */
+/* Returns a figure; null: there is no such span, or none was to be recorded. */
 static json_t *json_figure(const struct compare_estimate *e, enum compare_figure figure)
 {
-	if (figure > COMPARE_RATE && !e->nr)
+	if (e->unrecorded || (figure > COMPARE_RATE && !e->nr))
 		return json_null();
 	return figure == COMPARE_RATE || figure == COMPARE_MEAN ? json_real(e->value[figure]) :
 		json_integer((json_int_t)e->value[figure]);

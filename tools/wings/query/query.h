@@ -86,8 +86,7 @@ void query_put_node(struct query_rows *r, __u32 node);
 /* Adds the row to the table. Returns 0 or -errno. */
 int query_end_row(struct query_rows *r);
 
-/* Return true if the options select a node, or a part of the time between two ticks. */
-bool query_wants_node(const struct query *q, __u32 node);
+/* Returns true if the options select a part of the time between two ticks. */
 bool query_wants_time(const struct query *q, __u64 from, __u64 until);
 
 /* ---- spans, calls, messages, states: query_spans.c -------------------------- */

@@ -68,20 +68,6 @@ int query_end_row(struct query_rows *r)
 	return r->err;
 }
 
-bool query_wants_node(const struct query *q, __u32 node)
-{
-	__u32 i;
-
-	if (!q->filter.nr_nodes)
-		return true;
-	for (i = 0; i < q->rec->nr_locations; i++)
-		if (q->selection.locations[i] &&
-		    tsct_recording_node_of(q->rec, q->rec->locations[i].node) ==
-		    tsct_recording_node_of(q->rec, node))
-			return true;
-	return false;
-}
-
 bool query_wants_time(const struct query *q, __u64 from, __u64 until)
 {
 	return tsct_clock_params_ns(&q->rec->real, from) < q->selection.to_ns &&

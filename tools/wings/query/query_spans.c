@@ -133,10 +133,8 @@ static int put_state(struct tsct_export *x, const struct tsct_state_time *time)
 	struct query_rows *r = ((struct span_walk *)x)->rows;
 	const struct query *q = r->q;
 
-	if (!query_wants_node(q, thread->node) || !query_wants_time(q, time->from, time->until) ||
-	    !tsct_filter_in(&q->filter.threads, thread->tid) ||
-	    !tsct_where_has_thread(q->selection.where, thread->node, thread->tid, time->from) ||
-	    (q->filter.cpus.nr && !(running && q->selection.locations[time->location])))
+	if (!query_wants_time(q, time->from, time->until) ||
+	    !tsct_state_is_selected(&q->selection, time))
 		return 0;
 	waker = time->woken && time->waker ? tsct_identity_find(query_identity(r->q), thread->node,
 		time->waker, time->state == TSCT_STATE_RUNNABLE ? time->from : time->until) : NULL;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/export/loss_times.h"
+#include "lib/export/thread_state.h"
 #include "query.h"
 
 /* ---- threads and processes --------------------------------------------- */
@@ -92,8 +93,8 @@ static void put_state(struct query_rows *r, const struct tsct_identity_thread *s
 	const struct tsct_identity_thread *of = s->state.tgid ?
 		tsct_identity_find(all, s->node, s->state.tgid, max(from, s->tick)) : NULL;
 
-	if (!wants_thread(r->q, s, process) || !query_wants_node(r->q, s->node) ||
-	    !query_wants_time(r->q, from, until))
+	if (!wants_thread(r->q, s, process) ||
+	    !tsct_node_is_selected(&r->q->selection, s->node) || !query_wants_time(r->q, from, until))
 		return;
 	query_put_node(r, s->node);
 	if (!process)
@@ -171,7 +172,7 @@ static void fill_nodes(struct query_rows *r)
 
 	for (i = 0; i < rec->nr_nodes; i++) {
 		n = &rec->nodes[i];
-		if (!query_wants_node(r->q, i))
+		if (!tsct_node_is_selected(&r->q->selection, i))
 			continue;
 		query_put_number(r, i);
 		query_put_text(r, tsct_recording_node_name(rec, i));
@@ -226,7 +227,7 @@ static void fill_clock(struct query_rows *r)
 
 	for (i = 0; i < rec->nr_nodes; i++) {
 		n = &rec->nodes[i];
-		if (!query_wants_node(r->q, i))
+		if (!tsct_node_is_selected(&r->q->selection, i))
 			continue;
 		utc = tsct_recording_worst_utc_ns(n, &source);
 		query_put_text(r, tsct_recording_node_name(rec, i));
@@ -275,7 +276,8 @@ static void fill_filters(struct query_rows *r)
 
 	for (i = 0; i < rec->nr_nodes; i++)
 		for (option = 0; option < TSCT_REQUEST_NR; option++) {
-			if (!rec->nodes[i].requests[option] || !query_wants_node(r->q, i))
+			if (!rec->nodes[i].requests[option] ||
+			    !tsct_node_is_selected(&r->q->selection, i))
 				continue;
 			query_put_text(r, tsct_recording_node_name(rec, i));
 			query_put_text(r, tsct_request_names[option]);

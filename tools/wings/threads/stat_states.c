@@ -23,18 +23,23 @@ struct thread_times {
 struct stat_states {
 	struct tsct_states states;
 	const struct tsct_recording *rec;
+	const struct tsct_selection *selection;
 	struct thread_times *threads;	/* by index, until stat_states_finish() sorts them */
 	__u32 nr;
 };
 
-/* Callback of states */
+/* Callback of states. Counts the part of a time that is selected. */
 static int add_time(void *arg, const struct tsct_state_time *time)
 {
 	struct stat_states *t = arg;
-	const __s64 ns = tsct_clock_params_ns(&t->rec->real, time->until) -
-		tsct_clock_params_ns(&t->rec->real, time->from);
+	const __s64 first = t->selection->from_ns, last = t->selection->to_ns;
+	const __s64 from = tsct_clock_params_ns(&t->rec->real, time->from);
+	const __s64 until = tsct_clock_params_ns(&t->rec->real, time->until);
+	const bool begins = from >= first && from < last, ends = until >= first && until < last;
 	struct thread_times *row;
 
+	if (until < first || from >= last || !tsct_state_is_selected(t->selection, time))
+		return 0;
 	for (; t->nr <= time->thread->index; t->nr++) {
 		row = tsct_array_next(&t->threads, t->nr, sizeof(*row));
 		if (!row)
@@ -42,12 +47,12 @@ static int add_time(void *arg, const struct tsct_state_time *time)
 		*row = (struct thread_times) { .thread = t->states.threads.all[t->nr] };
 	}
 	row = &t->threads[time->thread->index];
-	row->ns[time->state] += ns;
+	row->ns[time->state] += min(until, last) - max(from, first);
 	row->last = time->until;
-	row->runs += time->state == TSCT_STATE_RUNNING && time->switched;
-	row->wakings += time->state == TSCT_STATE_RUNNABLE && time->woken;
-	return time->state == TSCT_STATE_RUNNABLE && time->switched ?
-		tsct_histogram_add(&row->latency, (__u64)ns) : 0;
+	row->runs += time->state == TSCT_STATE_RUNNING && time->switched && begins;
+	row->wakings += time->state == TSCT_STATE_RUNNABLE && time->woken && begins;
+	return time->state == TSCT_STATE_RUNNABLE && time->switched && ends ?
+		tsct_histogram_add(&row->latency, (__u64)(until - from)) : 0;
 }
 
 int stat_states_open(struct stat_figures *s)
@@ -57,6 +62,7 @@ int stat_states_open(struct stat_figures *s)
 	if (!t)
 		return -ENOMEM;
 	t->rec = s->rec;
+	t->selection = &s->selection;
 	t->states.closed = add_time;
 	t->states.arg = t;
 	return tsct_states_init(&t->states, s->rec, &s->threads->identity, s->trace);
@@ -90,10 +96,17 @@ static int by_running(const void *a, const void *b)
 
 int stat_states_finish(struct stat_figures *s)
 {
-	const int err = tsct_states_finish(&s->states->states, stat_end_of(s));
+	struct stat_states *t = s->states;
+	const int err = tsct_states_finish(&t->states, stat_end_of(s));
+	__u32 i, nr = 0;
 
-	if (!err && s->states->nr)
-		qsort(s->states->threads, s->states->nr, sizeof(*s->states->threads), by_running);
+	/* The rows of threads that are not selected are empty. */
+	for (i = 0; i < t->nr; i++)
+		if (t->threads[i].last)
+			t->threads[nr++] = t->threads[i];
+	t->nr = nr;
+	if (!err && nr)
+		qsort(t->threads, nr, sizeof(*t->threads), by_running);
 	return err;
 }
 
