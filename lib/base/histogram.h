@@ -23,8 +23,8 @@ struct tsct_histogram {
 /* Returns the bin of a value, by its highest bit and the bits that follow. */
 static inline size_t tsct_histogram_bin_(__u64 value)
 {
-	const int up = value >> TSCT_HISTOGRAM_BITS ?
-		63 - __builtin_clzll(value) - TSCT_HISTOGRAM_BITS : 0;
+	const int up = 63 - __builtin_clzll(value | 1ULL << TSCT_HISTOGRAM_BITS) -
+		TSCT_HISTOGRAM_BITS;
 
 	return ((size_t)up << TSCT_HISTOGRAM_BITS) + (size_t)(value >> up);
 }

@@ -26,7 +26,7 @@ struct tsct_order {
 static inline bool tsct_order_before_(const struct tsct_order_cursor *a,
 				      const struct tsct_order_cursor *b)
 {
-	if (a->key != b->key)
+	if (likely(a->key != b->key))
 		return a->key < b->key;
 	if (a->rank != b->rank)
 		return (__s32)(a->rank - b->rank) < 0;
@@ -40,9 +40,9 @@ static inline void tsct_order_sink_(struct tsct_order *order)
 	__u32 at = 0, child;
 
 	while ((child = 2 * at + 1) < order->nr) {
-		if (child + 1 < order->nr &&
-		    tsct_order_before_(&order->heap[child + 1], &order->heap[child]))
-			child++;
+		/* Adds without a jump: which child is earlier cannot be predicted. */
+		if (child + 1 < order->nr)
+			child += tsct_order_before_(&order->heap[child + 1], &order->heap[child]);
 		if (!tsct_order_before_(&order->heap[child], &moving))
 			break;
 		order->heap[at] = order->heap[child];

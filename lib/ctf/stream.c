@@ -551,6 +551,7 @@ static const char *decode_event(struct tsct_stream_reader *s)
 	if (size > TSCT_CTF_PAYLOAD_MAX)
 		return "payload too large";
 	s->delta = delta;
+	s->event.tid = (__u32)delta.tid;
 	tsct_stream_reader_give_(s, at - head, head, size, &s->kinds[id]);
 	return NULL;
 }

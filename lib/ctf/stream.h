@@ -520,7 +520,6 @@ static inline void tsct_stream_reader_give_(struct tsct_stream_reader *s, const 
 	s->id = kind->id;
 	s->event.file_tick = s->delta.tick;
 	s->event.tick = s->delta.tick << s->up >> s->down;
-	s->event.tid = (__u32)s->delta.tid;
 	s->event.offset = s->pos + s->at;
 	s->event.len = (__u32)size;
 	s->event.def = kind->def;
@@ -551,6 +550,7 @@ static inline int tsct_stream_reader_next_wide_(struct tsct_stream_reader_dir *d
 		     s->at + (size_t)head + (size_t)kind->size > s->len))
 		return tsct_stream_reader_next_slow(dir, s);
 	s->delta = delta;
+	s->event.tid = (__u32)delta.tid;
 	tsct_stream_reader_give_(s, from, (size_t)head, (size_t)kind->size, kind);
 	return 1;
 }

@@ -293,12 +293,13 @@ static int add_streams(struct tsct_trace *t)
 	return 0;
 }
 
-/* Does the same as tsct_trace_step(), for any event. @ret: 1: t->first has read its next event. Not
+/* Does the same as tsct_trace_step(), for any event. @is_read: t->first has read its next event. Not
  * inline, so that the usual case needs few registers. */
-static __attribute__((noinline)) int
-change_stream(struct tsct_trace *t, int ret, const struct tsct_trace_event **ret_event)
+static __attribute__((noinline)) const struct tsct_trace_event *
+change_stream(struct tsct_trace *t, bool is_read, int *ret_err)
 {
 	const struct tsct_order_cursor *first;
+	int ret = is_read;
 
 	if (!t->started)
 		ret = add_streams(t);
@@ -312,38 +313,39 @@ change_stream(struct tsct_trace *t, int ret, const struct tsct_trace_event **ret
 		tsct_order_drop(&t->order);
 	}
 	t->first = NULL;
+	*ret_err = ret < 0 ? ret : 0;
 	if (ret < 0)
-		return ret;
+		return NULL;
 	first = tsct_order_first(&t->order);
 	/* In a live recording, an event with file tick `until` or later is not returned
 	 * yet: the recorder may still write an event that is earlier than this one. */
 	if (!first || (t->file.live_until &&
-		       t->streams[first->index].event.file_tick >= t->follow->until))
-		return t->file.live_until ? -EAGAIN : 0;
+		       t->streams[first->index].event.file_tick >= t->follow->until)) {
+		*ret_err = t->file.live_until ? -EAGAIN : 0;
+		return NULL;
+	}
 	t->first = &t->streams[first->index];
 	t->alone_until = t->file.live_until ? 0 : tsct_order_alone(&t->order);
-	*ret_event = &t->first->event;
-	return 1;
+	return &t->first->event;
 }
 
-int tsct_trace_step(struct tsct_trace *t, const struct tsct_trace_event **ret_event)
+const struct tsct_trace_event *tsct_trace_step(struct tsct_trace *t, int *ret)
 {
 	const bool is_read = t->first && tsct_stream_reader_next_narrow_(t->first);
 
 	if (unlikely(!is_read || t->first->event.tick >= t->alone_until))
-		return change_stream(t, is_read, ret_event);
-	*ret_event = &t->first->event;
-	return 1;
+		return change_stream(t, is_read, ret);
+	return &t->first->event;
 }
 
 int tsct_trace_next(struct tsct_trace *t, struct tsct_trace_event *ret_event)
 {
-	const struct tsct_trace_event *e;
-	const int ret = tsct_trace_step(t, &e);
+	int ret;
+	const struct tsct_trace_event *e = tsct_trace_step(t, &ret);
 
-	if (ret == 1)
+	if (e)
 		*ret_event = *e;
-	return ret;
+	return e ? 1 : ret;
 }
 
 void tsct_trace_report_text(const struct tsct_trace *t, const char *sentence)

@@ -39,8 +39,9 @@ static inline unsigned int tsct_trace_class_flag(const struct tsct_recording *re
  */
 void tsct_trace_select(struct tsct_trace *trace, unsigned int which);
 
-/* Does the same as tsct_trace_next(), without a copy: the event is valid until the next call. */
-int tsct_trace_step(struct tsct_trace *trace, const struct tsct_trace_event **ret_event);
+/* Does the same as tsct_trace_next(), without a copy: returns the event, valid until the next call,
+ * or NULL with the result 0 or -errno in *@ret. */
+const struct tsct_trace_event *tsct_trace_step(struct tsct_trace *trace, int *ret);
 
 /* Passes a sentence to the callback that tsct_trace_open() was given, if any. */
 void tsct_trace_report_text(const struct tsct_trace *trace, const char *sentence);

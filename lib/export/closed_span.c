@@ -20,50 +20,63 @@ static __s64 call_number(const struct tsct_trace_event *e, const struct tsct_sys
 	return (__s64)(*ret ? tsct_syscall_pair(*ret) : number);
 }
 
-/* Passes a span to x->closed(). @begin: NULL: no begin event; @end: the end event, or NULL.
- * @until: tick of the end */
-static inline __attribute__((always_inline)) int
-pass_span(struct tsct_export *x, struct tsct_export_slice *begin, struct tsct_thread *thread,
-	  const struct tsct_trace_event *end, __u64 until, enum tsct_span_why why, bool alone)
+/* Sets what is known of a span by its begin event, or by its end event if that is its only one. */
+static inline __attribute__((always_inline)) void
+begin_span(const struct tsct_export *x, struct tsct_closed_span *span,
+	   const struct tsct_export_event *ev)
 {
-	const struct tsct_trace_event *e = begin ? tsct_export_begin_of(begin) : end;
-	const struct tsct_export_def *def =
-		&x->defs[begin ? begin->def : tsct_export_def_of(x, end)];
-	struct tsct_closed_span span = {
-		.name = def->span_name, .call = def->span_call, .is_call = def->span_call || def->raw,
-		.why = why == TSCT_SPAN_REPLACED ? TSCT_SPAN_UNKNOWN : why, .alone = alone,
-		.depth = begin ? begin->depth : 0, .node = e->node, .thread = thread,
-		.begin = e->tick, .end = until,
-		.end_node = (end ?: e)->node, .end_tid = (end ?: e)->tid,
-		.begin_event = begin ? e : NULL,
-		.end_event = begin && begin->end_hidden ? NULL : end,
-	};
+	const struct tsct_export_def *def = &x->defs[ev->def];
+
+	span->name = def->span_name;
+	span->call = def->span_call;
+	span->is_call = def->is_call;
+	if (unlikely(def->is_call && !def->span_call)) {
+		call_number(ev->e, &span->call);
+		span->name = span->call ? span->call->name : NULL;
+	}
+	span->node = ev->e->node;
+	span->thread = ev->thread;
+	span->begin = ev->e->tick;
+	span->begin_ns = ev->ns;
+}
+
+/* Passes a span to x->closed(). @end: the end event, or NULL. @hidden: the filter leaves out the
+ * end event. @until: tick of the end */
+static inline __attribute__((always_inline)) int
+pass_span(struct tsct_export *x, struct tsct_closed_span *span, const struct tsct_trace_event *end,
+	  bool hidden, __u64 until, enum tsct_span_why why)
+{
+	const struct tsct_trace_event *e = end ?: span->begin_event;
 	char number[32];
 
-	if (unlikely(def->raw)) {
-		snprintf(number, sizeof(number), "%llu",
-			 (unsigned long long)call_number(e, &span.call));
-		span.name = span.call ? span.call->name : number;
+	span->why = why == TSCT_SPAN_REPLACED ? TSCT_SPAN_UNKNOWN : why;
+	span->end = until;
+	span->end_ns = likely(until == x->now_tick) ? x->now_ns : tsct_export_time(x, until);
+	span->end_node = e->node;
+	span->end_tid = e->tid;
+	span->end_event = hidden ? NULL : end;
+	if (unlikely(!span->name)) {
+		snprintf(number, sizeof(number), "%llu", (unsigned long long)
+			 call_number(span->begin_event ?: end, &span->call));
+		span->name = number;
 	}
-	span.end_ns = likely(until == x->now_tick) ? x->now_ns : tsct_export_time(x, until);
-	span.begin_ns = begin ? begin->begin_ns : span.end_ns;
-	return x->closed(x, &span);
+	return x->closed(x, span);
 }
 
 /* Returns the nesting depth of a thread's new span, the last slice or the call: one more than
- * the largest depth of its other slices and call. All are compared because they may end in any
- * order. */
-static __u32 next_depth(const struct tsct_export *x, __u32 thread, bool is_call)
+ * the largest depth of its other slices and call. Of the slices, the last has the largest. */
+static inline __attribute__((always_inline)) __u32
+next_depth(const struct tsct_export *x, __u32 thread, bool is_call)
 {
 	const struct tsct_export_slice *slice = is_call ? NULL :
 		tsct_span_last(&x->calls, thread);
-	const __u32 nr = tsct_spans_open(&x->slices, thread) - !is_call;
-	__u32 depth = slice ? slice->depth + 1 : 0, i;
+	const __u32 depth = slice ? slice->closed.depth + 1 : 0;
+	__u32 nr = tsct_spans_open(&x->slices, thread) - !is_call;
 
-	for (i = 0; i < nr; i++) {
-		slice = tsct_span_at(&x->slices, thread, i);
-		if (!slice->span.hidden && slice->depth >= depth)
-			depth = slice->depth + 1;
+	while (nr--) {
+		slice = tsct_span_at(&x->slices, thread, nr);
+		if (!slice->span.hidden)
+			return max(depth, slice->closed.depth + 1);
 	}
 	return depth;
 }
@@ -75,11 +88,10 @@ int tsct_closed_span_open(struct tsct_export *x, struct tsct_export_slice *slice
 	if (slice->span.hidden)
 		return 0;
 	slice->def = ev->def;
-	slice->thread = ev->thread;
+	slice->ambiguous = slice->end_hidden = slice->closed.alone = false;
+	begin_span(x, &slice->closed, ev);
+	slice->closed.depth = x->closed ? next_depth(x, ev->thread->index, is_call) : 0;
 	slice->begin = *ev->e;
-	slice->begin_ns = ev->ns;
-	slice->ambiguous = slice->end_hidden = false;
-	slice->depth = x->closed ? next_depth(x, ev->thread->index, is_call) : 0;
 	if (ev->e->len > sizeof(slice->kept)) {
 		slice->payload = malloc(ev->e->len);
 		if (!slice->payload)
@@ -95,43 +107,58 @@ int tsct_closed_span_open(struct tsct_export *x, struct tsct_export_slice *slice
 int tsct_closed_span_alone(struct tsct_export *x, const struct tsct_export_event *ev,
 			   enum tsct_span_why why)
 {
-	struct tsct_export_slice begin = { .span.hidden = false };
-	int err;
+	const bool is_end = why == TSCT_SPAN_NOT_BEGUN;
+	struct tsct_closed_span span = {
+		.alone = true, .begin_event = is_end ? NULL : ev->e,
+		.depth = is_end || !x->closed ? 0 : next_depth(x, ev->thread->index, true),
+	};
 
 	if (!x->closed)
 		return 0;
-	if (why == TSCT_SPAN_NOT_BEGUN)
-		return pass_span(x, NULL, ev->thread, ev->e, ev->e->tick, why, true);
-	err = tsct_closed_span_open(x, &begin, ev, true) ?:
-		pass_span(x, &begin, ev->thread, NULL, ev->e->tick, why, true);
-	free(begin.payload);
-	return err;
+	begin_span(x, &span, ev);
+	return pass_span(x, &span, is_end ? ev->e : NULL, false, ev->e->tick, why);
 }
 
-/* Callback of x->slices and x->calls */
-static int span_closed(void *arg, __u32, struct tsct_span *span, enum tsct_span_why why,
-		       const struct tsct_trace_event *e)
+static inline __attribute__((always_inline)) int
+close_slice(struct tsct_export *x, struct tsct_export_slice *slice, enum tsct_span_why why,
+	    const struct tsct_trace_event *e)
 {
-	struct tsct_export_slice *slice = (struct tsct_export_slice *)span;
-	struct tsct_export *x = arg;
 	const bool ended = why == TSCT_SPAN_ENDED;
 	int err = 0;
 
-	if (span->hidden)
+	if (slice->span.hidden)
 		return 0;
 	/* The end may be in a thread whose kernel events were not recorded. */
 	if (why == TSCT_SPAN_OPEN && x->defs[slice->def].pair &&
 	    x->rec->streams[slice->begin.stream].kernel &&
 	    tsct_known_filtered(x->rec, slice->begin.node))
 		why = TSCT_SPAN_UNKNOWN;
-
+	slice->closed.begin_event = tsct_export_begin_of(slice);
 	/* Another call of the thread: nothing is known of the time since the begin. */
 	if (x->closed)
-		err = pass_span(x, slice, slice->thread, ended ? e : NULL,
-				why == TSCT_SPAN_REPLACED ? span->begin :
+		err = pass_span(x, &slice->closed, ended ? e : NULL, slice->end_hidden,
+				why == TSCT_SPAN_REPLACED ? slice->span.begin :
 				e ? e->tick : x->until_tick,
-				ended && slice->ambiguous ? TSCT_SPAN_AMBIGUOUS : why, false);
-	free(slice->payload);
+				ended && slice->ambiguous ? TSCT_SPAN_AMBIGUOUS : why);
+	if (unlikely(slice->payload))
+		free(slice->payload);
+	return err;
+}
+
+/* Callback of x->slices, x->calls and x->keyed */
+static int span_closed(void *arg, __u32, struct tsct_span *span, enum tsct_span_why why,
+		       const struct tsct_trace_event *e)
+{
+	return close_slice(arg, (struct tsct_export_slice *)span, why, e);
+}
+
+int tsct_closed_span_end(struct tsct_export *x, const struct tsct_export_event *ev)
+{
+	const __u32 row = ev->thread->index;
+	int err = x->slices.closed ? close_slice(x, tsct_span_at(&x->slices, row, ev->frame),
+						 TSCT_SPAN_ENDED, ev->e) : 0;
+
+	tsct_spans_remove(&x->slices, row, ev->frame);
 	return err;
 }
 

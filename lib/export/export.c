@@ -223,7 +223,8 @@ static void finish_defs(struct tsct_export *x)
 	for (d = x->defs; d < x->defs + x->nr_defs; d++) {
 		if (!d->def)
 			continue;
-		d->raw = !d->pair && (d->kernel == TSCT_KERNEL_ENTER || d->kernel == TSCT_KERNEL_EXIT);
+		d->is_call = !d->pair && (d->call || d->kernel == TSCT_KERNEL_ENTER ||
+					  d->kernel == TSCT_KERNEL_EXIT);
 		d->span_call = d->pair ? NULL : d->call;
 		d->span_name = d->pair ? d->pair->name : d->call ? d->call->name : d->def->name;
 		d->plain = d->kind == TSCT_KIND_INSTANT && !d->pair && !d->call &&
@@ -469,10 +470,10 @@ find_slice(struct tsct_export *x, const struct tsct_export_event *ev,
 /* Returns the number of slices of a thread that are drawn and were opened after slice @at. */
 static __u32 drawn_above(const struct tsct_export *x, const struct tsct_thread *thread, __u32 at)
 {
-	__u32 nr = 0;
+	__u32 nr = 0, i;
 
-	while (++at < tsct_spans_open(&x->slices, thread->index))
-		nr += !tsct_export_is_hidden(x, thread, at);
+	for (i = x->slices.rows[thread->index].nr - 1; i > at; i--)
+		nr += !tsct_export_is_hidden(x, thread, i);
 	return nr;
 }
 
@@ -516,7 +517,8 @@ static int set_act(struct tsct_export *x, struct tsct_export_event *ev,
 		ev->frame = frame;
 		if (x->closed)
 			slice->ambiguous = x->ambiguous > ambiguous;
-		x->cuts += drawn_above(x, ev->thread, ev->frame);
+		else
+			x->cuts += drawn_above(x, ev->thread, ev->frame);
 		break;
 	case TSCT_KIND_COUNTER:
 		ev->act = TSCT_ACT_COUNT;
@@ -559,7 +561,7 @@ static int end_slices(struct tsct_export *x, struct tsct_thread *thread, __u64 t
 {
 	const struct tsct_trace_event e = { .tick = tick, .node = thread ? thread->node : 0 };
 	const struct tsct_export_event ev = {
-		.e = &e, .ns = tsct_export_time(x, tick), .node = e.node, .thread = thread,
+		.e = &e, .ns = tsct_export_time(x, tick), .thread = thread,
 	};
 	int err;
 
@@ -590,8 +592,7 @@ static int pass_event(struct tsct_export *x, struct tsct_threads *threads,
 	ev->thread->events++;
 	err = event ? event(x, ev) : 0;
 	if (ev->act == TSCT_ACT_CLOSE)
-		err = tsct_spans_close(&x->slices, ev->thread->index, ev->frame, TSCT_SPAN_ENDED,
-				       ev->e) ?: err;
+		err = tsct_closed_span_end(x, ev) ?: err;
 	/* The thread is switched away, and may run next on a CPU whose events are hidden. */
 	if (unlikely(x->run.away) && !err && tsct_known_elsewhere(&x->known, ev->e))
 		err = end_slices(x, ev->thread, ev->e->tick, TSCT_SPAN_UNKNOWN);
@@ -723,7 +724,7 @@ static int end_lost(struct tsct_export *x, struct tsct_spans *spans, __u32 row,
 	const struct tsct_trace_event e = { .tick = loss->from, .node = thread ? thread->node : 0 };
 	const __u32 open = tsct_spans_open(spans, row);
 	struct tsct_export_event ev = {
-		.e = &e, .ns = open ? tsct_export_time(x, e.tick) : 0, .node = e.node, .thread = thread,
+		.e = &e, .ns = open ? tsct_export_time(x, e.tick) : 0, .thread = thread,
 		.act = TSCT_ACT_CLOSE, .frame = open,
 	};
 	struct tsct_span *span;
@@ -834,10 +835,9 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 	drop_spans(x);
 	x->until_tick = UINT64_MAX;
 	err = begin_known(x, trace) ?: begin_states(x, trace);
-	while (!err && (ret = tsct_trace_step(trace, &e)) == 1) {
+	while (!err && (e = tsct_trace_step(trace, &ret))) {
 		ev = (struct tsct_export_event) {
 			.e = e, .ns = tsct_export_time(x, e->tick), .def = tsct_export_def_of(x, e),
-			.node = e->node,
 		};
 		def = &x->defs[ev.def];
 		if (unlikely(e->tick >= busy)) {
@@ -846,9 +846,10 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 			busy += busy < UINT64_MAX;
 			if (e->tick < x->first_tick && ev.ns < x->to_ns)
 				x->first_tick = e->tick;
+			if (err)
+				break;
 		}
 		if (unlikely(ev.ns >= x->to_ns)) {
-			ret = 0;
 			x->until_tick = x->now_tick;
 			break;
 		}
@@ -858,7 +859,7 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 			learn_name(x, threads, e, "prev_tid", "prev_comm");
 			learn_name(x, threads, e, "next_tid", "next_comm");
 		}
-		if (unlikely(x->state) && !err)
+		if (unlikely(x->state))
 			err = tsct_states_add(&x->states, e);
 		if (passes && !err)
 			err = x->all || (ev.ns >= x->from_ns && tsct_selection_has(&x->selection, e)) ?

@@ -40,7 +40,6 @@ struct tsct_export_event {
 	const struct tsct_trace_event *e;
 	__s64 ns;		/* time of the event since the Unix epoch, ns */
 	__u32 def;		/* index of the event's definition in x->defs */
-	__u32 node;
 	enum tsct_export_act act;
 	struct tsct_thread *thread;
 	/*
@@ -107,11 +106,11 @@ struct tsct_export_def {
 	/* bit i: BEGIN and END events of the slice have field i; equal values pair them */
 	__u32 shared;
 	__u64 *names;	/* hashes of the fields' names, if `shared` is not 0 */
-	/* of the spans of the events: name, system call or NULL. For events of any call by its
-	 * number (`raw`), closed_span.c finds both. */
+	/* of the spans of the events: name, system call or NULL, and whether they are calls. For
+	 * events of any call by its number, closed_span.c finds name and call. */
 	const char *span_name;
 	const struct tsct_syscall *span_call;
-	bool raw;
+	bool is_call;
 	bool has_id;		/* flag: the events have the field TSCT_SPAN_ID */
 	bool wanted;
 	bool names_rank;	/* flag: the events are mpi_rank, of an MPI program */
@@ -122,21 +121,6 @@ struct tsct_export_def {
 
 /* Field that pairs spans of one name and thread in any order; trace-format.rst */
 #define TSCT_SPAN_ID	"tsct_span"
-
-/* An open slice, or an open system call of events sys_enter and sys_exit, if the format has a
- * callback cut(), or x->closed is set */
-struct tsct_export_slice {
-	struct tsct_span span;
-	__u32 def;		/* index of the BEGIN event's definition */
-	__u32 depth;		/* number of the thread's spans around it */
-	__s64 begin_ns;		/* time of the BEGIN event */
-	bool ambiguous;		/* its end event may be that of another slice */
-	bool end_hidden;	/* the filter leaves out its end event */
-	struct tsct_thread *thread;
-	struct tsct_trace_event begin;	/* for tsct_export_begin_of() */
-	__u8 *payload;		/* malloc'ed copy; NULL: it is in `kept` */
-	__u8 kept[48];
-};
 
 /*
  * The stream of closed spans: tsct_export_walk() passes each slice and system call to x->closed()
@@ -161,6 +145,19 @@ struct tsct_closed_span {
 	__u32 end_node, end_tid;	/* node and thread of the end event, else of the begin event */
 	/* NULL: not recorded. begin_event of an open span is a copy. */
 	const struct tsct_trace_event *begin_event, *end_event;
+};
+
+/* An open slice, or an open system call of events sys_enter and sys_exit, if the format has a
+ * callback cut(), or x->closed is set */
+struct tsct_export_slice {
+	struct tsct_span span;
+	__u32 def;		/* index of the BEGIN event's definition */
+	bool ambiguous;		/* its end event may be that of another slice */
+	bool end_hidden;	/* the filter leaves out its end event */
+	struct tsct_closed_span closed;	/* what is known of it by its begin event */
+	struct tsct_trace_event begin;	/* for tsct_export_begin_of() */
+	__u8 *payload;		/* malloc'ed copy; NULL: it is in `kept` */
+	__u8 kept[48];
 };
 
 typedef int tsct_span_closed(struct tsct_export *x, const struct tsct_closed_span *span);
@@ -193,7 +190,7 @@ struct tsct_export {
 	 * Called when a thread ends that has had events, and when events of a node were lost:
 	 * slices of the thread that are still open in x->slices end, or may end, from then on.
 	 * With the act TSCT_ACT_CLOSE, only slice ev->frame ends, by an event that the filter
-	 * leaves out. Members e->tick, ns, node and thread of @ev are set. May be NULL.
+	 * leaves out. Members e->tick, e->node, ns and thread of @ev are set. May be NULL.
 	 */
 	int (*ended)(struct tsct_export *x, const struct tsct_export_event *ev);
 
@@ -291,6 +288,9 @@ void tsct_closed_span_init(struct tsct_export *x);
 int tsct_closed_span_open(struct tsct_export *x, struct tsct_export_slice *slice,
 			  const struct tsct_export_event *ev, bool is_call);
 
+/* Closes the slice that event @ev ends, TSCT_ACT_CLOSE. */
+int tsct_closed_span_end(struct tsct_export *x, const struct tsct_export_event *ev);
+
 /* Passes a span whose only event is @ev: its end if @why is TSCT_SPAN_NOT_BEGUN, else its begin */
 int tsct_closed_span_alone(struct tsct_export *x, const struct tsct_export_event *ev,
 			   enum tsct_span_why why);
@@ -385,7 +385,7 @@ static inline struct tsct_thread *tsct_export_thread(const struct tsct_export *x
 	struct tsct_thread *t = threads->recent[tid % 64];
 
 	/* Most events follow others of their thread in the same state. */
-	return t && tid && t->tid == tid && t->node == e->node && t->from <= e->tick &&
+	return t && t->tid == tid && t->node == e->node && t->from <= e->tick &&
 		e->tick < t->until ? t : tsct_export_thread_find_(x, threads, e, tid, cpu);
 }
 

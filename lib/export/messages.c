@@ -27,7 +27,7 @@ int tsct_messages_add(struct tsct_messages *m, const struct tsct_export *x,
 		return 0;
 	end.tick = ev->e->tick;
 	end.own_ns = ev->ns;	/* the time on the common axis */
-	end.node = ev->node;
+	end.node = ev->e->node;
 	if (ev->act == TSCT_ACT_RECEIVE) {
 		other = tsct_message_received(m->sends, ev->message, &end);
 		if (other)

@@ -127,15 +127,23 @@ static inline __s64 tsct_spans_find(struct tsct_spans *s, __u32 row, __s64 name,
 		(__s64)s->rows[row].nr - 1 : tsct_spans_find_(s, row, name, key, ambiguous);
 }
 
+/* Removes open span number @at of a row, without a call of closed(); later spans stay open. */
+static inline void tsct_spans_remove(struct tsct_spans *s, __u32 row, __u32 at)
+{
+	struct tsct_span_row *r = &s->rows[row];
+
+	if (--r->nr > at)
+		memmove(r->open + at * s->size, r->open + (at + 1) * s->size,
+			(r->nr - at) * s->size);
+}
+
 /* Closes open span number @at of a row, for the reason @why; later spans stay open. */
 static inline int tsct_spans_close(struct tsct_spans *s, __u32 row, __u32 at,
 				   enum tsct_span_why why, const struct tsct_trace_event *e)
 {
-	__u8 *span = tsct_span_at(s, row, at);
-	int err = s->closed ? s->closed(s->arg, row, (struct tsct_span *)span, why, e) : 0;
+	int err = s->closed ? s->closed(s->arg, row, tsct_span_at(s, row, at), why, e) : 0;
 
-	if (--s->rows[row].nr > at)
-		memmove(span, span + s->size, (s->rows[row].nr - at) * s->size);
+	tsct_spans_remove(s, row, at);
 	return err;
 }
 

@@ -17,12 +17,12 @@ struct tsct_thread *tsct_threads_get_generation(struct tsct_threads *t, __u32 no
 	__u32 at;
 
 	/* A thread has many events, one after the other; idle threads differ by CPU. */
-	if (thread && tid && thread->tid == tid && thread->node == node &&
+	if (thread && thread->tid == tid && thread->node == node &&
 	    thread->generation == generation)
 		return thread;
 	at = tsct_index_find(&t->index, of_node, of_tid);
 	if (at != TSCT_INDEX_NONE)
-		return *recent = t->all[at];
+		return tid ? *recent = t->all[at] : t->all[at];
 	if (t->nr == THREADS_MAX || !tsct_array_next(&t->all, t->nr, sizeof(thread)))
 		return NULL;
 	thread = calloc(1, sizeof(*thread));

@@ -34,7 +34,8 @@ struct tsct_threads {
 	struct tsct_thread **all;	/* pointers to the threads, by index */
 	__u32 nr;
 	struct tsct_index index;
-	struct tsct_thread *recent[64];	/* by tid % 64: the thread that was found last */
+	/* by tid % 64: the thread that was found last, not an idle one */
+	struct tsct_thread *recent[64];
 };
 
 /*

@@ -80,19 +80,6 @@ bool tsct_syscall_is_exec(const struct tsct_syscall *call)
 	return !strcmp(call->name, "execve") || !strcmp(call->name, "execveat");
 }
 
-__u64 tsct_syscall_pair(const struct tsct_syscall *call)
-{
-	return tsct_syscall_number(tsct_syscall_by_event(
-		tsct_syscall_is_exec(call) ? "sys_execve" :
-		!strcmp(call->name, "uretprobe") ? "sys_rt_sigreturn" : "") ?: call);
-}
-
-void tsct_syscall_event(const struct tsct_syscall *call, char name[TSCT_SYSCALL_EVENT_MAX])
-{
-	snprintf(name, TSCT_SYSCALL_EVENT_MAX, tsct_syscall_is_compat(call) ? "sys32_%s" :
-		 "sys_%s", call->name);
-}
-
 static const struct tsct_syscall *find_name(const struct tsct_syscall *table,
 					    unsigned int nr, const char *name)
 {
@@ -102,6 +89,20 @@ static const struct tsct_syscall *find_name(const struct tsct_syscall *table,
 		if (call->name && !strcmp(call->name, name))
 			return call;
 	return NULL;
+}
+
+__u64 tsct_syscall_pair(const struct tsct_syscall *call)
+{
+	const char *name = tsct_syscall_is_exec(call) ? "execve" :
+		!strcmp(call->name, "uretprobe") ? "rt_sigreturn" : NULL;
+
+	return tsct_syscall_number(name ? find_name(syscalls, tsct_syscalls_limit(), name) : call);
+}
+
+void tsct_syscall_event(const struct tsct_syscall *call, char name[TSCT_SYSCALL_EVENT_MAX])
+{
+	snprintf(name, TSCT_SYSCALL_EVENT_MAX, tsct_syscall_is_compat(call) ? "sys32_%s" :
+		 "sys_%s", call->name);
 }
 
 const struct tsct_syscall *tsct_syscall_by_event(const char *event_name)

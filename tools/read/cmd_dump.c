@@ -276,13 +276,11 @@ static int wait_for_more(struct dump *d)
  */
 static int dump_next(struct dump *d)
 {
-	const struct tsct_trace_event *e;
-	int ret = tsct_trace_step(d->trace, &e);
+	int ret;
+	const struct tsct_trace_event *e = tsct_trace_step(d->trace, &ret);
 
-	if (ret == -EAGAIN)
-		return wait_for_more(d);
-	if (ret < 1)
-		return ret;
+	if (!e)
+		return ret == -EAGAIN ? wait_for_more(d) : ret;
 	d->late += e->tick < d->last;
 	if (e->tick > d->last)
 		d->last = e->tick;

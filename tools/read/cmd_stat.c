@@ -112,7 +112,7 @@ static int count_events(struct stat_figures *s)
 		       sizeof(*lasts));
 	if (!lasts)
 		return -ENOMEM;
-	while ((ret = tsct_trace_step(s->trace, &e)) == 1) {
+	while ((e = tsct_trace_step(s->trace, &ret))) {
 		/* No filter applies to the states of threads. */
 		err = s->states ? stat_states_note(s, e) : 0;
 		if (!err && s->filtered && !tsct_selection_has_at(&s->selection, e))

@@ -115,7 +115,8 @@ bool compare_is_recorded(const struct compare_side *side, const struct compare_s
 	const struct tsct_export_def *d;
 
 	for (d = x->defs; spans->kernel && d < x->defs + x->nr_defs; d++)
-		if (d->def && (d->raw ? spans->is_call : !strcmp(d->span_name, spans->name)))
+		if (d->def && (d->is_call && !d->span_call ? spans->is_call :
+			       !strcmp(d->span_name, spans->name)))
 			return true;
 	return !spans->kernel;
 }

@@ -92,7 +92,7 @@ void arrivals_free(struct explain_job *j)
  * that interrupts a thread. */
 static __u32 sender_of(struct explain_job *j, const struct tsct_export_event *ev, bool kernel)
 {
-	return kernel && j->arrivals.nodes[ev->node].has_calls &&
+	return kernel && j->arrivals.nodes[ev->e->node].has_calls &&
 		!path_may_send(tsct_states_call(&j->walk->states, ev->e)) ? 0 : ev->e->tid;
 }
 
@@ -119,7 +119,7 @@ static int take_message(struct explain_job *j, const struct tsct_export_event *e
 		cpu->received = kernel ? j->path.nr_messages : 0;
 		cpu->tick = ev->e->tick;
 		if (!err && !kernel)
-			err = path_add_arrival(&j->path, ev->node, ev->e->tid, ev->e->tick,
+			err = path_add_arrival(&j->path, ev->e->node, ev->e->tid, ev->e->tick,
 					       j->path.nr_messages - 1, false);
 	}
 	return err ?: tsct_messages_add(&j->arrivals.messages, j->walk, ev, &end);
@@ -138,7 +138,7 @@ static int take_move(struct explain_job *j, const struct tsct_export_event *ev)
 	cpu = tsct_value_integer_of(ev->e, "orig_cpu");
 	for (i = 0; i < j->walk->rec->nr_locations && tid > 0; i++)
 		if (l[i].node == from->node && l[i].cpu == cpu)
-			return path_add_move(&j->path, ev->node, (__u32)tid, ev->e->tick, i);
+			return path_add_move(&j->path, ev->e->node, (__u32)tid, ev->e->tick, i);
 	return 0;
 }
 
@@ -147,18 +147,18 @@ static int take_move(struct explain_job *j, const struct tsct_export_event *ev)
 static void take_switch(struct explain_job *j, const struct tsct_export_event *ev)
 {
 	struct arrivals_cpu *cpu = &j->arrivals.cpus[ev->e->location];
-	struct arrivals_held old = { ev->node, ev->e->tid, *cpu }, *held = j->arrivals.held;
+	struct arrivals_held old = { ev->e->node, ev->e->tid, *cpu }, *held = j->arrivals.held;
 	__s64 state, next;
 	__u32 i;
 
 	*cpu = (struct arrivals_cpu) { .sent = 0 };
 	/* Without its system calls, it is not known when the thread does something else. */
-	if (!j->arrivals.nodes[ev->node].is_rt || !j->arrivals.nodes[ev->node].has_calls)
+	if (!j->arrivals.nodes[ev->e->node].is_rt || !j->arrivals.nodes[ev->e->node].has_calls)
 		return;
 	state = tsct_value_integer_of(ev->e, "prev_state");
 	next = tsct_value_integer_of(ev->e, "next_tid");
 	for (i = 0; i < j->arrivals.nr_held && i < NR_HELD; i++) {
-		if (next <= 0 || held[i].tid != next || held[i].node != ev->node)
+		if (next <= 0 || held[i].tid != next || held[i].node != ev->e->node)
 			continue;
 		*cpu = held[i].cpu;
 		held[i].tid = 0;
@@ -181,11 +181,11 @@ static int take_waking(struct explain_job *j, const struct tsct_export_event *ev
 	__s64 tid;
 
 	/* Without its system calls, it is not known if the thread itself woke the other one. */
-	if (!cpu->received || (ev->e->tid && !j->arrivals.nodes[ev->node].has_calls) ||
+	if (!cpu->received || (ev->e->tid && !j->arrivals.nodes[ev->e->node].has_calls) ||
 	    !tsct_value_find_integer(ev->e, "tid", &tid) || tid <= 0 ||
 	    !is_soon(j, ev, cpu->tick))
 		return 0;
-	return path_add_arrival(&j->path, ev->node, (__u32)tid, ev->e->tick, cpu->received - 1,
+	return path_add_arrival(&j->path, ev->e->node, (__u32)tid, ev->e->tick, cpu->received - 1,
 				true);
 }
 
@@ -196,7 +196,7 @@ static int take_call_end(struct explain_job *j, const struct tsct_export_event *
 
 	if (!path_wants(&j->path, ev->e->tick, ev->e->tick + 1))
 		return 0;
-	return path_add_call_end(&j->path, ev->node, ev->e->tid, ev->e->tick, def->call ?
+	return path_add_call_end(&j->path, ev->e->node, ev->e->tid, ev->e->tick, def->call ?
 				 (__s64)tsct_syscall_number(def->call) :
 				 tsct_value_integer_of(ev->e, "id"),
 				 tsct_value_integer_of(ev->e, "ret"));
@@ -206,14 +206,14 @@ int explained_event(struct explain_job *j, const struct tsct_export_event *ev)
 {
 	const struct tsct_export_def *def = &j->walk->defs[ev->def];
 	const bool kernel = j->walk->rec->streams[ev->e->stream].kernel;
-	char *const *requests = j->walk->rec->nodes[ev->node].requests;
+	char *const *requests = j->walk->rec->nodes[ev->e->node].requests;
 	struct arrivals_cpu *cpu = &j->arrivals.cpus[ev->e->location];
 	const bool call = def->call || def->kernel == TSCT_KERNEL_ENTER ||
 		def->kernel == TSCT_KERNEL_EXIT;
 
 	if (ev->act == TSCT_ACT_SEND || ev->act == TSCT_ACT_RECEIVE)
 		return take_message(j, ev, kernel);
-	j->arrivals.nodes[ev->node].has_calls |= call && !requests[TSCT_REQUEST_WHERE] &&
+	j->arrivals.nodes[ev->e->node].has_calls |= call && !requests[TSCT_REQUEST_WHERE] &&
 		!requests[TSCT_REQUEST_RATE_LIMIT];
 	if (def->kernel == TSCT_KERNEL_MIGRATE)
 		return take_move(j, ev);

@@ -73,7 +73,7 @@ static int count_event(struct tsct_export *x, const struct tsct_export_event *ev
 	if (thread)
 		thread->own = number;
 	else if (!x->off_cpu)
-		add_weight(x, ev->node, number, 1);
+		add_weight(x, ev->e->node, number, 1);
 	return 0;
 }
 

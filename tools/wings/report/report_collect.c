@@ -62,7 +62,7 @@ static int sum_span(struct report *r, const struct span *span, __u32 row)
 	r->summed += span->events;
 	if (span->type == SPAN_RUN && !r->x.threads.all[span->name]->tid)
 		return 0;	/* a CPU in its idle thread is not busy */
-	report_strip_cover(r, s, from, to);
+	report_strip_cover(r, s, first, from, to);
 	return 0;
 }
 
@@ -87,7 +87,7 @@ static int sum_values(struct report *r, const struct tsct_export_event *ev)
 			continue;
 		if (!isfinite(value))
 			continue;
-		s = report_strip(&r->strips, STRIP_COUNTER, ev->node, strip_def(r, ev->def),
+		s = report_strip(&r->strips, STRIP_COUNTER, ev->e->node, strip_def(r, ev->def),
 				 nr - 1);
 		if (!s && errno == ENOSPC)
 			continue;

@@ -23,11 +23,11 @@ static void fold_bins(struct event_rate *rate)
  * Returns the index of the bin for a time. If the bins do not reach that time, widens them:
  * the length of the recording is unknown until the recording has been read.
  */
-static __u32 bin_of(struct report *r, __u64 time)
+static inline __u32 bin_of(struct report *r, __u64 time)
 {
 	__u32 i;
 
-	while (time >> r->rate_shift >= RATE_BINS) {
+	while (unlikely(time >> r->rate_shift >= RATE_BINS)) {
 		for (i = 0; i < r->x.nr_defs; i++)
 			fold_bins(r->seen[i].rate);
 		for (i = 0; i < r->x.nr_nodes; i++)
@@ -106,10 +106,10 @@ static int look_at(struct tsct_export *x, const struct tsct_export_event *ev)
 	 * bytes. */
 	len = x->defs[ev->def].call ? report_payload(r, ev->def, ev->e, payload) : ev->e->len;
 	r->groups[seen->group].bytes += 20 + (len < EDGE_KEPT ? len : EDGE_KEPT);
-	r->nodes[ev->node].events++;
+	r->nodes[ev->e->node].events++;
 	r->nodes[x->rec->locations[ev->e->location].node].recorded++;
 	bin = bin_of(r, report_time(r, ev->ns));
-	return count_in(&seen->rate, bin) ?: count_in(&r->nodes[ev->node].rate, bin) ?:
+	return count_in(&seen->rate, bin) ?: count_in(&r->nodes[ev->e->node].rate, bin) ?:
 		report_run_note(r, ev, &taken);
 }
 

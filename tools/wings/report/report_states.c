@@ -31,11 +31,12 @@ static __u64 length_of(const struct drawn_state *s)
 static int sum_state(struct report *r, const struct drawn_state *s)
 {
 	struct strip *strip = report_strip(&r->state_strips, STRIP_STATE, s->thread, s->state, 0);
+	const __u64 first = s->from / report_bin_ns(r);
 
 	if (!strip)
 		return errno == ENOSPC ? 0 : -ENOMEM;
-	strip->count[s->from / report_bin_ns(r)]++;
-	report_strip_cover(r, strip, s->from, s->to);
+	strip->count[first]++;
+	report_strip_cover(r, strip, first, s->from, s->to);
 	return 0;
 }
 

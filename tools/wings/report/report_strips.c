@@ -49,12 +49,13 @@ struct strip *report_strip(struct strips *all, __u32 type, __u32 row, __u32 def,
 	return &all->all[all->nr++];
 }
 
-void report_strip_cover(const struct report *r, struct strip *s, __u64 from, __u64 to)
+void report_strip_cover(const struct report *r, struct strip *s, __u64 bin, __u64 from,
+			__u64 to)
 {
 	const __u64 width = report_bin_ns(r);
-	__u64 bin, low, high;
+	__u64 low, high;
 
-	for (bin = from / width; bin * width <= to && bin < STRIP_BINS; bin++) {
+	for (; bin * width <= to && bin < STRIP_BINS; bin++) {
 		low = bin * width > from ? bin * width : from;
 		high = (bin + 1) * width < to ? (bin + 1) * width : to;
 		s->busy[bin] += (float)(high - low) / width;

@@ -269,8 +269,10 @@ struct strip *report_strip(struct strips *strips, __u32 type, __u32 row, __u32 d
 /* Makes r->strip_bytes, with longer bins if these would take too much of the page. Returns 0 or
  * -ENOMEM. */
 int report_strips_put(struct report *r);
-/* Adds the time from @from to @to, since the page's origin, to the bins of a strip. */
-void report_strip_cover(const struct report *r, struct strip *strip, __u64 from, __u64 to);
+/* Adds the time from @from to @to, since the page's origin, to the bins of a strip. @bin: that of
+ * @from */
+void report_strip_cover(const struct report *r, struct strip *strip, __u64 bin, __u64 from,
+			__u64 to);
 void report_strips_free(struct strips *strips);
 
 /* Writes the data for the page's script (report_data.c). Returns 0 or -errno. */
