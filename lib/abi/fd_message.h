@@ -27,7 +27,7 @@ static inline void tsct_fd_message_put(struct msghdr *msg, union tsct_fd_control
 	msg->msg_controllen = sizeof(*control);
 }
 
-/* Returns the descriptor of a received message; -1: it does not have exactly one. */
+/* Returns the descriptor in a received message; -1: not exactly one descriptor is in it. */
 static inline int tsct_fd_message_get(const struct msghdr *msg)
 {
 	const struct cmsghdr *header = CMSG_FIRSTHDR(msg);
@@ -40,8 +40,8 @@ static inline int tsct_fd_message_get(const struct msghdr *msg)
 }
 
 /*
- * Receives a message, and at most one descriptor: the control buffer has no room for more, so the
- * kernel closes them. *ret_fd: the descriptor; -1: none. Returns what recvmsg(2) returns.
+ * Receives a message with at most one descriptor: the control buffer has no room for others, so the
+ * kernel closes others. *ret_fd: the descriptor; -1: none. Returns the result of recvmsg(2).
  */
 static inline ssize_t tsct_fd_message_receive(int from, void *to, size_t size, int flags,
 					      int *ret_fd)

@@ -9,10 +9,10 @@
 
 #include "request.h"
 
-/* Type, direction and number of a request: all but the size of its argument */
+/* Keeps a request's type, direction and number; drops the size of its argument. */
 #define IDENTITY(cmd)	((cmd) & ~((__u32)_IOC_SIZEMASK << _IOC_SIZESHIFT))
 
-/* Sizes are numbers, not sizeof, since they stay the same when a structure grows. */
+/* Sizes are numbers, not sizeof(): a size must stay the same when its structure grows. */
 static const struct tsct_request_type request_types[] = {
 	{ TSCT_IOC_INFO, 104, 0 },
 	{ TSCT_IOC_CHECK, 64, offsetof(struct tsct_check, reserved) },

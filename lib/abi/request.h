@@ -9,8 +9,8 @@
 struct tsct_request_type {
 	__u32 cmd;		/* TSCT_IOC_* */
 	/*
-	 * Bytes of the argument in the first version of the request. Reserved fields at its end
-	 * do not count: a caller that leaves them out passes zeros.
+	 * Size of the argument in the first version of the request, bytes, without reserved
+	 * fields at the argument's end: fields that a caller leaves out count as zeros.
 	 */
 	__u16 size_min;
 	__u16 reserved_offset;	/* offset of the reserved fields at the end; 0: none are checked */
@@ -18,14 +18,14 @@ struct tsct_request_type {
 
 /*
  * tsct_request_find - find a request by type, direction and number
- * @cmd: the request's number as sent, which has the sender's size of the argument
+ * @cmd: the request's number as sent; its size bits are the sender's size of the argument
  *
  * Returns 0; -ENOTTY: unknown request, or the argument is shorter than in the first
  * version of the request; -E2BIG: the argument is longer than TSCT_ARG_MAX.
  */
 int tsct_request_find(__u32 cmd, const struct tsct_request_type **ret_type);
 
-/* Returns 0, or -EINVAL: reserved fields at the end of @arg, of this version's size, are not 0. */
+/* Returns 0, or -EINVAL: reserved fields are not 0. @arg has the size of this version. */
 int tsct_request_check(const struct tsct_request_type *type, const void *arg);
 
 #endif /* TSCT_ABI_REQUEST_H */
