@@ -8,7 +8,7 @@
 /* tsct_hash - hash of @len bytes; @seed may be the hash of preceding bytes */
 __u64 tsct_hash(__u64 seed, const void *bytes, size_t len);
 
-/* Returns a hash of all that tsct_event_def_equal() compares. */
+/* Returns a hash of the parts of @def that tsct_event_def_equal() compares. */
 __u64 tsct_hash_event_def(__u64 seed, const struct tsct_event_def *def);
 
 /*

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Quantiles of many values in little memory: a histogram with 2^TSCT_HISTOGRAM_BITS bins for each
- * power of two. Bins are exact below 256, and above at most 1/128 (0.8 %) of their values wide.
- * All fields zero: no values. Not thread safe.
+ * power of two. Below 256, each bin is for one value; above, a bin is at most as wide as 1/128
+ * (0.8 %) of its values. All fields zero: no values. Not thread safe.
  */
 #ifndef TSCT_BASE_HISTOGRAM_H
 #define TSCT_BASE_HISTOGRAM_H
@@ -44,8 +44,8 @@ static inline int tsct_histogram_add(struct tsct_histogram *h, __u64 value)
 	return 0;
 }
 
-/* Returns the smallest value that is at least as large as @per_mille thousandths of all values, or
- * one up to 1/128 larger, never above the maximum. There is at least one value. */
+/* Returns the smallest value that at least @per_mille thousandths of all values do not exceed, or
+ * a value up to 1/128 larger, but at most the maximum. @histogram must have a value. */
 __u64 tsct_histogram_quantile(const struct tsct_histogram *histogram, unsigned int per_mille);
 
 void tsct_histogram_free(struct tsct_histogram *histogram);

@@ -14,7 +14,7 @@ static size_t home_of(const struct tsct_index *index, const __u64 key[2])
 	return tsct_hash64(tsct_hash64(key[0] ^ index->seed) + key[1]) & (index->room - 1);
 }
 
-/* Returns the slot of a key, or the free slot where it belongs. */
+/* Returns the slot of a key, or the free slot for a key that the table does not have. */
 static struct tsct_index_slot *find_slot(const struct tsct_index *index, __u64 a, __u64 b)
 {
 	const __u64 key[2] = { a, b };
@@ -28,7 +28,7 @@ static struct tsct_index_slot *find_slot(const struct tsct_index *index, __u64 a
 	}
 }
 
-/* Makes room for one more key: at most half of the slots are used. Returns 0 or -ENOMEM. */
+/* Makes room for one more key, so that at most half of the slots are used. Returns 0 or -ENOMEM. */
 static int grow_table(struct tsct_index *index)
 {
 	struct tsct_index more = *index;
@@ -40,7 +40,7 @@ static int grow_table(struct tsct_index *index)
 	more.slots = calloc(more.room, sizeof(*more.slots));
 	if (!more.slots)
 		return -ENOMEM;
-	/* Without random numbers, the address of the first slots is the seed. */
+	/* If the kernel gives no random numbers, the seed is the address of the slots. */
 	if (!index->room && getrandom(&more.seed, sizeof(more.seed), 0) < 0)
 		more.seed = (uintptr_t)more.slots;
 	for (from = index->slots; from < index->slots + index->room; from++)
@@ -70,7 +70,7 @@ __u64 *tsct_index_put(struct tsct_index *index, __u64 a, __u64 b, __u64 value)
 	return &slot->value;
 }
 
-/* Moves up keys after the removed key, because a search ends at the first free slot. */
+/* Moves later keys to the slot that became free, because a search ends at a free slot. */
 __u64 tsct_index_remove(struct tsct_index *index, __u64 a, __u64 b)
 {
 	struct tsct_index_slot *const slots = index->slots;

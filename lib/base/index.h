@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hash table from keys of two numbers. It is used in one of two ways:
+ * Hash table; each key is a pair of two numbers. A table is used in one of two ways:
  *
  *	as a map	tsct_index_get(), _put() and _remove(): a value for each key
  *	as a numbering	tsct_index_find() and _add(): keys are numbered in the order in
  *			which they are added, from 0 on, and are never removed
  *
- * The hash has a random seed, as keys may come from recordings or programs of others. For
- * larger keys, such as names, compute a hash of the key by tsct_hash(). Enter keys with the
- * same hash as (hash, 0), (hash, 1) and so on, and remove none of them. Not thread safe.
+ * The hash has a random seed, as keys may come from untrusted recordings or programs. For
+ * larger keys, such as names, compute a hash of the key by tsct_hash(). Add keys of the
+ * same hash as (hash, 0), (hash, 1) and so on, and remove none of these. Not thread safe.
  */
 #ifndef TSCT_BASE_INDEX_H
 #define TSCT_BASE_INDEX_H
@@ -34,7 +34,7 @@ struct tsct_index {
 __u64 *tsct_index_get(const struct tsct_index *index, __u64 a, __u64 b);
 
 /* Sets the value of a key; @value is not 0. Returns the value's address, or NULL: out of
- * memory, and the table is as it was. */
+ * memory; the table is then unchanged. */
 __u64 *tsct_index_put(struct tsct_index *index, __u64 a, __u64 b, __u64 value);
 
 /* Removes a key. Returns the key's value; 0: the table has no such key. */
@@ -47,7 +47,7 @@ __u32 tsct_index_find(const struct tsct_index *index, __u64 a, __u64 b);
  * if memory is short. */
 __u32 tsct_index_add(struct tsct_index *index, __u64 a, __u64 b);
 
-/* Frees the table, which is empty then. */
+/* Frees the memory of a table, and makes the table empty. */
 void tsct_index_free(struct tsct_index *index);
 
 /* ---- values that are pointers from malloc(), as (uintptr_t) ------------------------ */
@@ -66,7 +66,7 @@ static inline void *tsct_index_take(struct tsct_index *index, __u64 a, __u64 b)
 	return (void *)(uintptr_t)tsct_index_remove(index, a, b);
 }
 
-/* Frees the table and the memory of all pointers. */
+/* Frees the memory of a table, and the memory to which its values point. */
 void tsct_index_free_all(struct tsct_index *index);
 
 #endif /* TSCT_BASE_INDEX_H */

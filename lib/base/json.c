@@ -52,7 +52,8 @@ char *tsct_json_put_text(char *at, const char *text, size_t len)
 	return at;
 }
 
-/* Writes a text like tsct_json_put_text(), and also escapes what HTML would interpret. */
+/* Writes a text like tsct_json_put_text(), and also escapes characters of HTML
+ * syntax. */
 static char *put_html(char *at, const char *text, size_t len)
 {
 	const char *end = text + len;
@@ -107,7 +108,7 @@ char *tsct_json_put_real(char *at, double value, bool single)
 	if (!isfinite(value))
 		return stpcpy(at, isnan(value) ? "\"nan\"" : value < 0 ? "\"-inf\"" : "\"inf\"");
 	end = tsct_digits_real(at, value, single);
-	/* Without . or e, readers would take the number for an integer. */
+	/* Without "." or "e", readers would take the number for an integer. */
 	return strpbrk(at, ".e") ? end : stpcpy(end, ".0");
 }
 
@@ -148,7 +149,7 @@ struct writer {
 
 static void put_tree(struct writer *w, const json_t *json);
 
-/* Starts a new line with its indentation, if the style has lines. */
+/* Starts a new, indented line if the style is TSCT_JSON_INDENTED. */
 static void put_line(struct writer *w)
 {
 	char *at = w->style == TSCT_JSON_INDENTED ?

@@ -17,7 +17,7 @@
 
 /*
  * These functions write to @at without a NUL, and return the end of the text. A number takes
- * at most TSCT_JSON_NUMBER bytes, a text of n bytes TSCT_JSON_TEXT(n).
+ * at most TSCT_JSON_NUMBER bytes, a text of n bytes takes at most TSCT_JSON_TEXT(n).
  */
 #define TSCT_JSON_NUMBER	32
 #define TSCT_JSON_TEXT(n)	(6 * (size_t)(n) + 2)
@@ -39,7 +39,7 @@ __u64 tsct_json_count_of(const json_t *json);
 
 enum tsct_json_style {
 	TSCT_JSON_LINE,		/* no blanks */
-	TSCT_JSON_INDENTED,	/* a line per member, indented by 2 */
+	TSCT_JSON_INDENTED,	/* one line per member, indented by 2 per level */
 	TSCT_JSON_HTML,		/* no blanks; allowed in an HTML element: only ASCII, and
 				 * no <, > and & */
 };

@@ -40,7 +40,7 @@ static inline void tsct_order_sink_(struct tsct_order *order)
 	__u32 at = 0, child;
 
 	while ((child = 2 * at + 1) < order->nr) {
-		/* Adds without a jump: which child is earlier cannot be predicted. */
+		/* An addition, not a branch: the CPU cannot predict which child is earlier. */
 		if (child + 1 < order->nr)
 			child += tsct_order_before_(&order->heap[child + 1], &order->heap[child]);
 		if (!tsct_order_before_(&order->heap[child], &moving))
@@ -85,7 +85,7 @@ tsct_order_first(const struct tsct_order *order)
 	return order->nr ? order->heap : NULL;
 }
 
-/* tsct_order_alone - return the key below which all next events are those of the first stream */
+/* tsct_order_alone - return the key before which only the first stream has events */
 static inline __u64 tsct_order_alone(const struct tsct_order *order)
 {
 	__u64 key = order->nr > 1 ? order->heap[1].key : ~0ULL;

@@ -17,8 +17,8 @@ static ssize_t read_begin(int fd, char *text, size_t size)
 	return n;
 }
 
-/* Cuts a text of @n bytes after its first line, and returns the new length. If @n is -errno,
- * returns it. */
+/* Cuts a text of @n bytes after its first line, and returns the new length. Returns @n if @n
+ * is -errno. */
 static ssize_t cut_line(char *text, ssize_t n)
 {
 	if (n < 0)

@@ -12,7 +12,7 @@
  * tsct_sysfs_read_line - read the first line of a file, without the newline
  * @size: bytes of @text, with the NUL
  *
- * Return the length without the NUL, or -errno, leaving @text unchanged.
+ * Return the length without the NUL; or -errno, and @text is unchanged.
  */
 ssize_t tsct_sysfs_read(const char *path, char *text, size_t size);
 ssize_t tsct_sysfs_read_line(const char *path, char *text, size_t size);
@@ -28,10 +28,9 @@ struct tsct_sysfs_file {
 
 /*
  * tsct_sysfs_file_line - read the first line of a file as it is now, without the newline
- * @file: opened if it is not open; closed if it cannot be read, so that the next call
- *	opens the file that has the path at that time
+ * @file: opened if not open; closed if reading fails, so that the next call opens its path anew
  *
- * Returns the length without the NUL, or -errno, leaving @text unchanged.
+ * Returns the length without the NUL; or -errno, and @text is unchanged.
  */
 ssize_t tsct_sysfs_file_line(struct tsct_sysfs_file *file, char *text, size_t size);
 void tsct_sysfs_file_close(struct tsct_sysfs_file *file);

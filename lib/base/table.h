@@ -2,7 +2,7 @@
 /*
  * Tables of figures. A figure is a member of a JSON object, such as "total_ns": 1200, which
  * states its name, unit and value. Each row of a table shows one such object, with a column
- * for each figure that people want to see.
+ * for each figure to be shown.
  */
 #ifndef TSCT_BASE_TABLE_H
 #define TSCT_BASE_TABLE_H
@@ -17,20 +17,20 @@
 struct tsct_column {
 	const char *title;
 	const char *key;	/* key of the figure in the JSON object of a row */
-	/* Width, characters; negative: texts start at the left; 0: a cell is as wide as its text */
+	/* Width, characters; negative: texts are aligned left; 0: a cell is as wide as its text */
 	int width;
 	/* A figure is shown multiplied by `scale`, with `decimals` digits after the point. An
 	 * integer is shown as it is if `scale` is 0. */
 	double scale;		/* 0: 1 */
 	int decimals;
 	bool sign;		/* true: figures have a sign, + or - */
-	bool since;		/* true: the figure is a time, shown since the table's origin */
+	bool since;		/* true: the figure is a time, shown relative to `origin` */
 	/* Text that is shown for a figure that is null, missing or an empty text; NULL: "-" for
 	 * null and missing figures, and nothing for an empty text */
 	const char *unknown;
 	/* Callback: formats a figure that is a number, with its unit; NULL: none. Returns @text. */
 	const char *(*show)(double value, char *text, size_t size);
-	/* Callback: appends the text of the cell, in place of the figure; NULL: none. */
+	/* Callback: appends a text to the cell instead of the figure; NULL: none. */
 	void (*text)(const json_t *row, struct tsct_text *cell);
 };
 
@@ -42,7 +42,7 @@ struct tsct_table {
 	const struct tsct_column *columns;
 	unsigned int nr;
 	__s64 origin;		/* start of the times in columns with `since`, ns */
-	int width;		/* lines are cut to so many characters; 0: unlimited */
+	int width;		/* longest line, characters; longer ones are cut; 0: no limit */
 };
 
 #define TSCT_TABLE(table_to, table_columns, ...) \

@@ -220,7 +220,7 @@ void tsct_text_print_escaped(FILE *to, const char *text, size_t len,
 
 /* ---- real numbers ------------------------------------------------------------ */
 
-/* Returns true if @text is read as @value. */
+/* Returns true if the number in @text is @value. */
 static bool reads_as(const char *text, double value, bool single)
 {
 	return single ? strtof(text, NULL) == (float)value : strtod(text, NULL) == value;
@@ -228,8 +228,8 @@ static bool reads_as(const char *text, double value, bool single)
 
 char *tsct_digits_real(char *at, double value, bool single)
 {
-	/* 17 digits (float: 9) are enough for every value. If fewer than 15 digits (float: 6)
-	 * are enough for a normal value, %.15g prints no more: so the search starts at 15. */
+	/* Every value needs at most 17 digits (float: 9). A normal value is printed with at
+	 * least 15 (float: 6): if fewer are enough, %g drops the zeros at the end. */
 	int digits = fabs(value) < (single ? FLT_MIN : DBL_MIN) ? 1 : single ? 6 : 15;
 	const int most = single ? 9 : 17;
 	int len = sprintf(at, "%.*g", digits, value);

@@ -18,19 +18,19 @@ struct tsct_text {
 };
 
 /*
- * Makes room for @size bytes after the text. Returns their address, or NULL if memory is short
- * now or was before. The caller adds the number of bytes that it wrote to text->len.
+ * Makes room for @size bytes after the text. Returns the address of the room, or NULL if memory is
+ * short, or was short in an earlier call. The caller adds the number of written bytes to text->len.
  */
 char *tsct_text_reserve(struct tsct_text *text, size_t size);
 void tsct_text_add(struct tsct_text *text, const void *from, size_t len);
-/* Adds an integer, 7 bits per byte, low bits first; top bit: more bytes follow. */
+/* Appends an integer, 7 bits per byte, low bits first; a byte's top bit: more bytes follow. */
 void tsct_text_varint(struct tsct_text *text, __u64 value);
 __attribute__((format(printf, 2, 3)))
 void tsct_text_print(struct tsct_text *text, const char *format, ...);
 __attribute__((format(printf, 2, 0)))
 void tsct_text_vprint(struct tsct_text *text, const char *format, va_list args);
 
-/* Returns true if a string ends with @suffix, and is longer than that. */
+/* Returns true if @text ends with @suffix, and is longer than @suffix. */
 bool tsct_has_suffix(const char *text, const char *suffix);
 
 /* ---- UTF-8 of untrusted text ---------------------------------------------------- */
@@ -108,8 +108,8 @@ static inline char *tsct_digits_signed(char *at, __s64 value)
 }
 
 /*
- * Writes the shortest decimal number that is read as @value: at most 24 bytes, and a NUL.
- * @single: @value was converted from a float, and the text is read as a float
+ * Writes the shortest decimal number that reads back as @value: at most 24 bytes, and a NUL.
+ * @single: @value was converted from a float, and the text is read back as a float
  */
 char *tsct_digits_real(char *at, double value, bool single);
 
@@ -149,12 +149,12 @@ static inline char *tsct_digits_right(char *at, __u64 value, unsigned int width)
 }
 
 /*
- * Reads a decimal number at *@at, and moves *@at past it. Digits only: no blanks and no sign,
- * which strtoull() accepts. Returns false if there is no number, or it exceeds @max.
+ * Reads a decimal number at *@at, and moves *@at past it. Unlike strtoull(), accepts neither
+ * blanks nor a sign. Returns false if there is no number, or it exceeds @max.
  */
 bool tsct_digits_read(const char **at, __u64 max, __u64 *ret);
 
-/* The same for a text that has nothing but the number */
+/* Reads a number like tsct_digits_read(); @text must have nothing else. */
 bool tsct_digits_read_all(const char *text, __u64 max, __u64 *ret);
 
 /* Reads a UUID: 8-4-4-4-12 lower-case hexadecimal digits. Returns false for any other text. */
