@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Event definitions: their validation, and validation of payloads against them. Runs in
- * the kernel too, on input of untrusted users.
+ * Validation of event definitions, and of payloads against definitions. The kernel runs
+ * this code, too, on input of untrusted users.
  */
 #ifndef TSCT_CORE_EVENT_DEF_H
 #define TSCT_CORE_EVENT_DEF_H
@@ -27,7 +27,7 @@ static inline bool tsct_type_is_signed(__u32 type)
 /* Names of event kinds; the index is TSCT_KIND_* */
 extern const char *const tsct_kind_names[TSCT_KIND_NR];
 
-/* Returns true for the characters of names: letters, digits and _. */
+/* Returns true if a name may have the character: a letter, a digit or _. */
 static inline bool tsct_is_word(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
@@ -71,8 +71,8 @@ bool tsct_event_def_equal(const struct tsct_event_def *a,
  * @used: number of bytes in use
  * @pos: position in the area: 0 in the first call, then *ret_next of the last call
  *
- * Returns the definition at @pos, which is valid; or NULL with *ret_error set: 0: @pos is
- * at the end, @used; -EINVAL: there is no valid definition at @pos.
+ * Returns the valid definition at @pos; or NULL, and *ret_error 0 if @pos is @used, the
+ * end, or -EINVAL if there is no valid definition at @pos.
  */
 const struct tsct_event_def *tsct_event_def_next(const void *area, size_t used,
 						 size_t pos, size_t *ret_next,

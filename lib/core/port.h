@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Environment of the pure core: the binary interface, fixed-width types, memory functions,
- * errno values, relaxed and ordered memory accesses, 128-bit integers. Of lib/core, only this
- * file and the names of event kinds depend on whether they are compiled for the kernel.
+ * errno values, relaxed and ordered memory accesses, 128-bit integers. In lib/core, only this
+ * file, and the names of event kinds, differ between kernel and user space.
  */
 #ifndef TSCT_CORE_PORT_H
 #define TSCT_CORE_PORT_H
@@ -23,7 +23,7 @@
 #include <string.h>
 #include <errno.h>
 #include <linux/types.h>
-/* No barrier in user space: a program may read all its memory. */
+/* User space needs no barrier to speculation: a program may read all its memory. */
 #define array_index_nospec(index, size)	(index)
 #ifndef likely
 #define likely(x)	__builtin_expect(!!(x), 1)
@@ -37,7 +37,7 @@
 #define smp_rmb()	__atomic_thread_fence(__ATOMIC_ACQUIRE)
 #define smp_mb()	__atomic_thread_fence(__ATOMIC_SEQ_CST)
 #endif
-/* As in the kernel, but the types of @a and @b may differ. Return @a if @b is NaN. */
+/* max() and min() of the kernel; @a and @b may differ in type. Return @a if @b is NaN. */
 #define tsct_select_(a, op, b)						\
 ({									\
 	__typeof__(1 ? (a) : (b)) select_a_ = (a), select_b_ = (b);	\
@@ -52,8 +52,8 @@
 
 /*
  * Numbers of values of each kind in this version of the binary interface. The headers of
- * the interface do not have these numbers, because they grow: a program that was compiled
- * with a number would take it for a constant.
+ * the interface do not have these numbers, because the numbers grow: a program compiled
+ * with one of them would take the number for a constant.
  */
 #define TSCT_SOURCE_NR		(TSCT_SOURCE_REALTIME + 1)
 #define TSCT_LOST_NR		(TSCT_LOST_REFUSED + 1)
@@ -82,9 +82,9 @@ static inline __u64 tsct_add_saturating(__u64 a, __u64 b)
 
 /*
  * The functions below copy structures that another thread may write or read meanwhile.
- * Each word is copied by one relaxed atomic access, so that a torn copy is a value to
- * discard and not a data race. The type of a word has the attribute may_alias, as a word
- * may hold several fields of narrower types.
+ * Each word is copied by one relaxed atomic access, so a torn copy is no data race, only
+ * a value to be discarded. The type of a word has the attribute may_alias, as a word may
+ * hold several fields of narrower types.
  */
 typedef __u64 __attribute__((may_alias)) tsct_word;
 

@@ -10,9 +10,9 @@
 #include "port.h"
 
 /*
- * Returns the checksum of @bytes bytes, a multiple of 8: FNV-1a over 64-bit words instead of
- * bytes, with a shift down after each product, as products only move bits up. Each step is
- * a bijection, so a change of one word always changes the sum. The sum of zeros is not 0.
+ * Returns the checksum of @bytes bytes, a multiple of 8: FNV-1a over 64-bit words instead of bytes;
+ * a product moves bits only up, so its upper half is then XORed into its lower half. Each step is a
+ * bijection, so a change of one word always changes the sum. The sum of zeros is not 0.
  */
 static inline __u64 tsct_reserved_checksum(const void *start, __u64 bytes)
 {
@@ -38,7 +38,7 @@ static inline __u64 tsct_reserved_header_sum(const struct tsct_reserved_header *
 }
 
 /*
- * tsct_reserved_layout - set size and offsets in the header of a memory of @size bytes
+ * tsct_reserved_layout - set size and offsets in the header of a reserved memory of @size bytes
  *
  * The caller has set header->nr_cpus. Returns 0, or -ENOSPC: the memory is too small.
  */
@@ -57,8 +57,8 @@ static inline int tsct_reserved_layout(struct tsct_reserved_header *header, __u6
 /*
  * tsct_reserved_header_check - validate a header in a memory of @size bytes
  *
- * Returns 0; -ENOENT: no header, or one whose checksum is wrong; -EPROTO: a header of
- * another version; -EINVAL: impossible figures.
+ * Returns 0; -ENOENT: there is no header, or its checksum is wrong; -EPROTO: the
+ * header has another version; -EINVAL: sizes or offsets are impossible.
  */
 static inline int tsct_reserved_header_check(const struct tsct_reserved_header *header,
 					     __u64 size)
@@ -116,8 +116,8 @@ static inline bool tsct_reserved_within(__u64 offset, __u64 bytes, __u64 from, _
  * @header: checked by tsct_reserved_header_check()
  * @channel: copy of the structure, in a buffer of @room bytes
  *
- * Returns 0: all rings and the file header (consumer_offset bytes) lie in the memory; or
- * -EINVAL.
+ * Returns 0 if all rings and the file header (consumer_offset bytes) lie in the reserved
+ * memory, else -EINVAL.
  */
 static inline int tsct_reserved_channel_check(const struct tsct_reserved_header *header,
 					      const struct tsct_reserved_channel *channel,

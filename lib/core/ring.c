@@ -108,8 +108,8 @@ bool tsct_ring_events(const struct tsct_geometry *geo, const void *data,
 
 /*
  * Number of attempts to count the events of a ring from its oldest block to the head,
- * while a writer overwrites blocks. If all fail, as many attempts follow to count only
- * the events of the newest block, which contains the head.
+ * while a writer overwrites blocks. If all attempts fail, the same number of attempts
+ * follows to count only the events of the newest block, which contains the head.
  */
 #define COUNT_TRIES	4
 
@@ -146,7 +146,7 @@ static enum count count_once(const struct tsct_geometry *geo,
 		known = tsct_ring_block(geo, data, oldest, &first);
 	ret->oldest = oldest;
 	ret->overwritten = first.events;
-	/* The headers are loaded before the head is loaded again to confirm them. */
+	/* The second load of the head confirms the headers, so their loads come first. */
 	smp_rmb();
 	if (!tsct_ring_holds(geo, oldest ? oldest : head,
 			     READ_ONCE(producer->head)))
@@ -231,8 +231,8 @@ void tsct_channel_describe_ring(struct tsct_channel_info *info,
 }
 
 /*
- * Loads the first 8 bytes of a record at once, so that a writer that changes them
- * between check and use has no effect. x86 is little endian.
+ * Loads the first 8 bytes of a record at once: all checks and uses are of this
+ * copy, which a writer cannot change. x86 is little endian.
  */
 static void load_header(const void *at, struct tsct_record *ret_header)
 {
@@ -254,7 +254,7 @@ static __u64 round_up_len(__u16 len)
  * Classifies a record. Block headers are at the beginnings of blocks and nowhere else,
  * and records leave room for a pad after them.
  * @left: bytes up to the block's end
- * @room: those of the @left bytes that are published
+ * @room: how many of the @left bytes are published
  */
 static enum tsct_ring_step step_of(const struct tsct_geometry *geo,
 				   const struct tsct_record *header, __u64 left,
@@ -286,8 +286,8 @@ enum tsct_ring_step tsct_ring_next(const struct tsct_geometry *geo,
 	__u64 left = geo->block_size - offset;
 	/*
 	 * The record ends within its block and before the head. Positions are compared
-	 * as distances from pos, which also holds when they wrap or the head lies
-	 * before pos.
+	 * by their distances from pos: this is right even if positions wrap, or the
+	 * head lies before pos.
 	 */
 	__u64 published = tsct_pos_distance(pos, head);
 	__u64 room = left < published ? left : published;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Arithmetic of the ring: the position of a record, whether it fits, and reading of
- * untrusted records. Used by the kernel's writer, the library's writer and all readers.
- * See section 3 of tsctrace/abi_channel.h.
+ * Arithmetic of the ring: finds the position of a record, checks whether the record
+ * fits, and reads untrusted records. Used by the kernel's writer, the library's writer
+ * and all readers. See section 3 of tsctrace/abi_channel.h.
  */
 #ifndef TSCT_CORE_RING_H
 #define TSCT_CORE_RING_H
@@ -79,8 +79,8 @@ static inline __u64 tsct_pos_extend(__u64 near, __u64 head)
 
 /*
  * Finds the slot for the next record, of @size bytes (tsct_record_size() of at most
- * tsct_payload_max()): at @head, or in the next block if this block has no room. For
- * any @head, even a misaligned one, every byte of the slot lies inside the data.
+ * tsct_payload_max()): at @head, or in the next block if the block of @head has no room. For any
+ * @head, even a misaligned one, every byte of the slot lies inside the data.
  */
 static inline struct tsct_ring_slot tsct_ring_place(const struct tsct_geometry *geo,
 						    __u64 head, __u32 size)
@@ -101,8 +101,8 @@ static inline struct tsct_ring_slot tsct_ring_place(const struct tsct_geometry *
 	return slot;
 }
 
-/* Returns true if a record that ends at @end overwrites no data that is not read yet. @tail:
- * position up to which the reader of a discard ring has consumed records */
+/* Returns true if a record may end at @end: always in an overwrite ring; in a discard ring,
+ * if no unread data is overwritten. @tail: position up to which the consumer has read */
 static inline bool tsct_ring_fits(const struct tsct_geometry *geo, __u64 end,
 				  __u64 tail)
 {
@@ -126,7 +126,7 @@ static inline __u64 tsct_pad_word(__u32 pad_len)
 
 /*
  * tsct_block_next - make the header of the block after that of @head
- * @last: header of the block of @head; only statistics depend on it
+ * @last: header of the block of @head; only the new header's statistics depend on @last
  * @cycles: counter value now; not lower than the last record's
  */
 void tsct_block_next(const struct tsct_geometry *geo,
@@ -139,8 +139,8 @@ void tsct_ring_init(struct tsct_producer *producer, void *data);
 /* ---- reading ----------------------------------------------------------- */
 
 /*
- * Returns the first position of an overwrite ring that has valid data, for a 64-bit @head:
- * the writer may be writing to the head's block and the next block.
+ * Returns the oldest position with valid data in an overwrite ring, for a 64-bit @head: the writer
+ * may have overwritten older data, as it may be writing to the next block already.
  */
 static inline __u64 tsct_ring_oldest(const struct tsct_geometry *geo, __u64 head)
 {
@@ -152,8 +152,8 @@ static inline __u64 tsct_ring_oldest(const struct tsct_geometry *geo, __u64 head
 
 /*
  * Returns the number of bytes that the consumer of a discard ring has not read; at most
- * data_size for any tail and head. A block header right at the tail does not count, as it
- * exists before any record of the block, and must not wake the consumer.
+ * data_size for any tail and head. A block header right at the tail does not count: the
+ * header exists before any record of the block, and must not wake the consumer.
  */
 static inline __u64 tsct_ring_unread(const struct tsct_geometry *geo,
 				     __u64 tail, __u64 head)
@@ -168,7 +168,7 @@ static inline __u64 tsct_ring_unread(const struct tsct_geometry *geo,
 /*
  * tsct_ring_holds - true if the block of @pos is not overwritten while the head is at
  * @head, which is not before @pos. The writer may have started to write the block after
- * that of @head, which lies where the block one whole ring before lay.
+ * the block of @head, in the place of the block one whole ring earlier.
  */
 static inline bool tsct_ring_holds(const struct tsct_geometry *geo, __u64 pos,
 				   __u64 head)
@@ -191,9 +191,9 @@ bool tsct_ring_block(const struct tsct_geometry *geo, const void *data,
 /*
  * tsct_ring_events - number of events published in a ring whose head is @head
  *
- * Returns false if the header of the block with @head is invalid. A writer may
- * overwrite that header meanwhile: load the ring's head again afterwards. The number is
- * valid if tsct_ring_holds(geo, @head, head loaded again). tsct_ring_count() does both.
+ * Returns false if the header of the block with @head is invalid. A writer may overwrite that
+ * header meanwhile: load the ring's head again afterwards. The number is valid if
+ * tsct_ring_holds(geo, @head, head loaded again). tsct_ring_count() does all this.
  */
 bool tsct_ring_events(const struct tsct_geometry *geo, const void *data,
 		      __u64 head, __u64 *ret_events);
@@ -212,24 +212,24 @@ struct tsct_ring_count {
  * tsct_ring_count - consistent statistics of a ring that may be written meanwhile
  *
  * Returns false if headers are invalid, or writers overwrote them during each attempt to
- * read them: then *ret has only what the bits of the head show.
+ * read them: then *ret has only the figures that the bits of the head give.
  */
 bool tsct_ring_count(const struct tsct_geometry *geo,
 		     const struct tsct_producer *producer, const void *data,
 		     struct tsct_ring_count *ret);
 
 /*
- * tsct_ring_describe - set the figures in *ret, which are 0, from tsct_ring_count()
+ * tsct_ring_describe - set the figures in *ret, which must be 0 before the call
  *
- * If the consumer advances during each attempt, the unread bytes include bytes that the
- * consumer has read meanwhile.
+ * If the consumer advances during each attempt to read its position, the unread bytes
+ * include bytes that the consumer has read meanwhile.
  */
 void tsct_ring_describe(const struct tsct_geometry *geo,
 			const struct tsct_producer *producer,
 			const struct tsct_consumer *consumer, const void *data,
 			struct tsct_channel_cpu *ret);
 
-/* Sets *ret to what the channel's header has, and all figures to 0. */
+/* Copies the channel's properties from @header to *ret; sets all figures to 0. */
 void tsct_channel_describe(const struct tsct_channel_header *header,
 			   struct tsct_channel_info *ret);
 
@@ -248,7 +248,7 @@ enum tsct_ring_step {
 };
 
 /*
- * tsct_ring_next - read the header of the record at @pos, without trust in it
+ * tsct_ring_next - read the untrusted header of the record at @pos
  * @geo: checked geometry
  * @data: the ring's data, geo->data_size bytes, which may change at any time
  * @pos: position to read, at most @head: all 64 bits, or the lower 48
@@ -257,9 +257,9 @@ enum tsct_ring_step {
  *              is at most tsct_payload_max()
  * @ret_next: position after the record
  *
- * Never reads outside @data. *ret_next > pos unless the result is EMPTY. Before the
- * caller interprets the payload (len - 16 bytes at data + (pos & (data_size - 1)) + 16,
- * which do not wrap), it copies the payload.
+ * Never reads outside @data. *ret_next > pos unless the result is EMPTY. The caller
+ * must copy the payload (len - 16 bytes at data + (pos & (data_size - 1)) + 16, which
+ * do not wrap), and interpret only the copy.
  */
 enum tsct_ring_step tsct_ring_next(const struct tsct_geometry *geo,
 				   const void *data, __u64 pos, __u64 head,

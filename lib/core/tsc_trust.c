@@ -15,7 +15,7 @@ int tsct_skew_interval_add(struct tsct_skew_interval *skew, __u64 t0, __u64 tb,
 			   __u64 t1)
 {
 	/*
-	 * The counter of CPU B may be any distance from that of CPU A, so distances are
+	 * The counters of CPUs A and B may be any distance apart, so distances are
 	 * computed modulo 2^64.
 	 */
 	__s64 min_cycles = (__s64)(tb - t1);

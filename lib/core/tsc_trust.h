@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Trust in the TSC: bounds of the distance between the counters of two CPUs, and the
- * decision whether the TSC may be a channel's source. Used by module and user space.
+ * Trust in the TSC: bounds of the distance between the counters of two CPUs, and the decision
+ * whether the TSC may be a channel's source. Used by the module and in user space.
  */
 #ifndef TSCT_CORE_TSC_TRUST_H
 #define TSCT_CORE_TSC_TRUST_H
@@ -9,9 +9,9 @@
 #include "port.h"
 
 /*
- * Distance between the counters of CPUs A and B. CPU A reads t0 and signals B; B reads
- * tb and signals back; A reads t1. However long the signals took, B's counter minus A's
- * lies in [tb - t1, tb - t0]. The intersection of many exchanges is narrow.
+ * Distance between the counters of CPUs A and B. CPU A reads t0 and signals B; B reads tb and
+ * signals back; A reads t1. However long the signals took, B's counter minus A's lies in [tb - t1,
+ * tb - t0]. The intersection of these intervals of many exchanges is narrow.
  */
 struct tsct_skew_interval {
 	__s64 min_cycles;
@@ -34,12 +34,12 @@ int tsct_skew_interval_add(struct tsct_skew_interval *skew, __u64 t0, __u64 tb,
 			   __u64 t1);
 
 /*
- * The value that Linux gives TSC_AUX, and that RDTSCP returns to programs. The kernel
- * does not limit @cpu to the 12 bits below the node.
+ * Returns the value that Linux stores in TSC_AUX, and that RDTSCP returns to programs.
+ * The kernel does not limit @cpu to the 12 bits below the node.
  *
- * A hypervisor (KVM) that has run a virtual machine on the CPU may leave the machine's
- * value there until the CPU returns to user mode. So only a program, not the kernel, can
- * tell what programs read.
+ * A hypervisor (KVM) that has run a virtual machine on the CPU may leave the virtual
+ * machine's value in TSC_AUX until the CPU returns to user mode. So only a program, not
+ * the kernel, can tell what programs read.
  */
 static inline __u32 tsct_aux_value(__u32 cpu, __u32 node)
 {
@@ -47,7 +47,7 @@ static inline __u32 tsct_aux_value(__u32 cpu, __u32 node)
 }
 
 /*
- * tsct_tsc_trusted - decide whether the TSC may be a source
+ * tsct_tsc_trusted - decide whether the TSC may be a channel's source
  * @flags: TSCT_CHECK_*, results of the CPU check
  * @in_step: every CPU was checked, and no counter differs from another
  *
