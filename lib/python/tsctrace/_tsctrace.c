@@ -16,7 +16,7 @@
 #define PAYLOAD_INLINE	184		/* largest payload stored in a span itself, bytes */
 #define PAYLOAD_MAX	TSCT_PAYLOAD_MAX(16384)
 #define OPEN_SLOTS	256		/* entries of a thread's table of open spans */
-#define SPAN_ID		"tsct_span"	/* field that pairs begin and end; trace-format.rst */
+#define SPAN_ID		"tsct_span"	/* field that pairs begin and end events */
 
 /* Types of values, the letters of py_event.types */
 #define OF_BOOL		'b'
@@ -183,7 +183,7 @@ static int set_field(struct tsct_field *field, PyObject *key, char type)
 	return 0;
 }
 
-/* Makes a C identifier of a name: each byte that it may not have becomes '_'. */
+/* Makes a C identifier of a name: each byte that is not allowed becomes '_'. */
 static void set_name(char name[TSCT_EVENT_NAME_MAX], const char *text)
 {
 	size_t len = 0;
@@ -273,7 +273,7 @@ static struct py_event *find_event(PyObject *name, unsigned int kind, PyObject *
 	return event;
 }
 
-/* Returns the cache entry of a call site; the entry may hold another call site. */
+/* Returns the cache entry for a call site; another call site may be in the entry. */
 static inline struct site *site_of(PyObject *name, unsigned int kind, PyObject *keywords)
 {
 	const uintptr_t hash = (uintptr_t)name / 16 * 31 + (uintptr_t)keywords / 16 + kind;
@@ -312,15 +312,15 @@ static inline void emit_event(uint64_t state, const void *payload, size_t len)
 }
 
 /*
- * Finds the event of a call, and builds its payload. Returns NULL with an exception set, or
- * NULL with *ret_off true and no exception: the last event of this call site is disabled,
- * so no payload was built.
+ * Finds the event of a call, and builds the event's payload. Returns NULL with an exception
+ * set, or NULL with *ret_off true and no exception: the last event of this call site is
+ * disabled, so no payload was built.
  */
 static inline struct py_event *prepare_event(unsigned int kind, PyObject *name,
 					     PyObject *const *values, PyObject *keywords,
 					     Py_ssize_t nr, struct payload *p, bool *ret_off)
 {
-	/* Events of spans may have one more, SPAN_ID. */
+	/* Events of spans may get one more field, SPAN_ID. */
 	const int most = TSCT_FIELDS_MAX - (kind == TSCT_KIND_BEGIN || kind == TSCT_KIND_END);
 	struct site *site = site_of(name, kind, keywords);
 	char types[TSCT_FIELDS_MAX + 1];
@@ -342,7 +342,8 @@ static inline struct py_event *prepare_event(unsigned int kind, PyObject *name,
 		types[i] = type;
 	}
 	types[nr] = '\0';
-	/* str(value) may have run Python code that changed the cache: checks it again. */
+	/* str(value) may run Python code that changes the cache: checks the entry
+	 * again. */
 	if (is_site(site, name, kind, keywords) && !strcmp(site->event->types, types))
 		return site->event;
 	event = find_event(name, kind, keywords, types);
@@ -452,24 +453,24 @@ static PyObject *py_dropped(PyObject *, PyObject *)
 /* ---- spans --------------------------------------------------------------- */
 
 /*
- * Numbers of the thread's open spans, by a hash of their end event. A span that begins while
- * another one of its name is open in its thread has an id in both events: in coroutines, spans
- * may end in any order. So at most one open span of a name and a thread has no id, but for
- * spans that end in another thread, which stay in the table.
+ * Number of the thread's open spans for each hash of an end event. In coroutines, spans may
+ * end in any order: so a span that begins while a span of the same name is open in the thread
+ * has an id in its begin event and in its end event. A span that ends in another thread stays
+ * counted: later spans of its name in its first thread then have ids, too.
  */
 static __thread uint32_t nr_open[OPEN_SLOTS];
 static uint32_t last_id;
 
 struct py_span {
 	PyObject_HEAD
-	struct py_event *begin;		/* NULL: disabled when the span was made */
+	struct py_event *begin;		/* NULL: event disabled when the span was made */
 	struct py_event *end;		/* NULL: the span is not open, or not recorded */
 	PyObject *name;
 	uint32_t *slot;			/* entry of nr_open of the thread that entered the span */
 	uint32_t id;			/* 0: none */
-	uint32_t entered_again;		/* number of entries while it was open */
+	uint32_t entered_again;		/* number of __enter__() calls while the span was open */
 	struct py_event *late;		/* end event with the fields of set(); NULL: none */
-	char *late_bytes;		/* its payload, and room for the id */
+	char *late_bytes;		/* payload of `late`, and room for the id */
 	size_t late_len;
 	size_t len;
 	/* payload of the begin event, and room for the id: `room`, or allocated */
@@ -536,7 +537,7 @@ static uint32_t *slot_of(const struct py_event *end)
 	return &nr_open[((uintptr_t)end / 16 ^ (uintptr_t)end / 4096) % OPEN_SLOTS];
 }
 
-/* Records a begin or end. @bytes has room for the id after @len bytes. */
+/* Records a span's begin or end event. @bytes has room for the id after @len bytes. */
 static void emit_edge(const struct py_span *span, struct py_event *event, char *bytes, size_t len)
 {
 	if (span->id) {
@@ -583,7 +584,7 @@ static PyObject *span_exit(PyObject *self, PyObject *const *, Py_ssize_t)
 	}
 	if (span->end && span->slot == slot_of(span->end))
 		--*span->slot;
-	else if (span->end && !span->id)	/* another thread, where it must end no other span */
+	else if (span->end && !span->id)	/* must end no span of this other thread */
 		span->id = UINT32_MAX;
 	if (span->end && span->late)
 		emit_edge(span, span->late, span->late_bytes, span->late_len);
@@ -624,7 +625,7 @@ static PyObject *span_set(PyObject *self, PyObject *const *args, Py_ssize_t nr,
 	Py_RETURN_NONE;
 }
 
-/* ---- async with: an awaitable whose result is there already ---------------- */
+/* ---- async with: an awaitable that already has its result ---------------- */
 
 struct py_done {
 	PyObject_HEAD
@@ -750,8 +751,8 @@ PyMODINIT_FUNC PyInit__tsctrace(void)
 	value_keyword = Py_BuildValue("(s)", "value");
 	if (!events || !value_keyword || PyType_Ready(&span_type) || PyType_Ready(&done_type))
 		return NULL;
-	/* Another part of the process may have enabled events on a channel of its own: then
-	 * Python's events go to that channel, too. */
+	/* If another part of the process has enabled events on another channel, Python's
+	 * events go to that channel, too. */
 	tsct_channel_open(NULL, &channel);
 	tsct_events_enable(channel, NULL);
 	module = PyModule_Create(&module_definition);

@@ -62,7 +62,7 @@ class Rows(Iterator[T], Generic[T]):
 
     def __init__(self, command: List[str]) -> None:
         self._reasons: List[str] = []
-        # _read() does not refer to self: the child ends with the last reference to self.
+        # Without a reference to self in _read(), the child ends with the last reference to self.
         self._rows = self._read(command, self._reasons)
 
     @property
@@ -88,7 +88,7 @@ class Rows(Iterator[T], Generic[T]):
 
     @staticmethod
     def _read(command: List[str], reasons: List[str]) -> Any:
-        # Programs that only record need not load these.
+        # Imported here, so that programs that only record need not load these modules.
         import subprocess
         import tempfile
 
