@@ -2,8 +2,8 @@
 /*
  * Pairing of the counter and CLOCK_REALTIME for a whole recording. While recording, the
  * clock used a sequence of segments; the recording stores one straight line from the
- * time at its start to the time at its end, which is enough for most readers. The
- * largest distance of that line from the segments is part of the line's error bound.
+ * time at the recording's start to the time at the recording's end, which is enough for
+ * most readers. The line's error bound includes its largest distance from the segments.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -32,11 +32,11 @@ struct clock_pairing {
 	__u32 epoch;			/* epoch of the clock at the recording's end */
 	/* CPU whose counter is the reference for the skews of all CPUs */
 	__u32 cpu;
-	/* clock params of the recording: one straight line from its start to its end */
+	/* clock params of the whole recording: one straight line */
 	struct tsct_clock_params params;
 	__u64 worst_ns;			/* largest error of `params` found so far, ns */
-	/* bound of the skew between any two CPUs that the clock's own bounds do not
-	 * include, ns */
+	/* bound of the skew between any two CPUs, ns; 0: the clock's own bounds
+	 * include the skew */
 	__u64 apart_ns;
 };
 
@@ -52,7 +52,7 @@ static __u64 to_ns_up(__u64 mult, __u64 cycles)
 	return !cycles ? 0 : ns < WORST_NS ? (__u64)ns + 1 : WORST_NS;
 }
 
-/* Sets p->cpu to the reference CPU: the recording's params are those of this CPU's counter.
+/* Sets p->cpu to the reference CPU: the recording's params are for this CPU's counter.
  * Returns the largest skew of any CPU, ns. */
 static __u64 find_skew_ns(struct clock_pairing *p, __u64 mult)
 {
@@ -83,7 +83,7 @@ static void add_error_at(struct clock_pairing *p, __u64 cycles)
 		p->worst_ns = apart > WORST_NS ? WORST_NS : (__u64)apart;
 }
 
-/* Returns the cycles at which @epoch starts, or the recording if that is later. */
+/* Returns the cycles at the start of @epoch or of the recording, whichever is later. */
 static __u64 begin_of(const struct tsct_recording *rec,
 		      const struct tsct_clock_segment *segments, int nr, __u32 epoch)
 {
@@ -128,8 +128,8 @@ static void set_growth(struct tsct_clock_params *params, const struct tsct_clock
 		params->void_after_cycles = params->holdover_after_cycles;
 }
 
-/* Sets p->params to one straight line from the time at @begin to the time at rec->end.
- * Returns 0; -EAGAIN: the clock was disrupted in between; or another -errno. */
+/* Sets p->params to one straight line from the time at @begin to the time at rec->end. Returns 0;
+ * -EAGAIN: the clock was disrupted between these times; or another -errno. */
 static int make_params(const struct tsct_recording *rec,
 		       const struct tsct_clock_params *now, __u64 begin,
 		       struct clock_pairing *p)
@@ -142,7 +142,7 @@ static int make_params(const struct tsct_recording *rec,
 	if (err)
 		return err;
 	/* If the time at @begin or rec->end is of an earlier epoch than @now, no straight
-	 * line fits: there was a disruption in between. */
+	 * line fits: the clock was disrupted later. */
 	if (from.epoch != p->epoch || to.epoch != p->epoch)
 		return -EAGAIN;
 	*params = (struct tsct_clock_params) {
@@ -161,11 +161,10 @@ static int make_params(const struct tsct_recording *rec,
 }
 
 /*
- * Makes segments for the time from the last sample to the recording's end. No sample confirms
- * that time, so they get the largest bound, that of a live reading at the recording's end.
- * @last: last segment of the clock's history.
- * Returns the number of segments; 0, too, if the samples of @last and @state differ: then
- * a newer sample came after @state was read.
+ * Makes segments for the time from the last sample to the recording's end. No sample confirms that
+ * time, so these segments get the largest bound, which is the clock's bound at the recording's end.
+ * @last: last segment of the clock's history. Returns the number of segments. Returns 0 if @last
+ * does not end at the last sample of @state: then a newer sample came after @state was read.
  */
 static int open_lines(const struct tsct_recording *rec,
 		      const struct tsct_clock_state *state,
@@ -203,7 +202,8 @@ static bool is_of_recording(const struct tsct_recording *rec,
 		(__s64)(line->until_cycles - rec->begin) >= 0;
 }
 
-/* Returns true if one of @lines covers all of @old, with a bound that is not much larger. */
+/* Returns true if one of @lines covers all of @old, with a bound not much larger than that of
+ * @old. */
 static bool is_superseded(const struct tsct_clock_segment *old,
 			  const struct tsct_clock_segment *lines, int nr)
 {
@@ -219,11 +219,11 @@ static bool is_superseded(const struct tsct_clock_segment *old,
 }
 
 /*
- * Copies to @ret the segments of earlier readings that still improve bounds: the bound of a
- * segment grows with later samples, but up to the earlier sample the smaller bound holds; and
- * segments that the clock has joined since then had smaller bounds. A kept segment ends at the
- * last sample of its reading, as only a sample confirms its bound. If there is no room for all
- * segments, every other one is kept. Returns the number of kept segments.
+ * Copies to @ret the segments of earlier readings that still give smaller bounds. A later
+ * sample may raise the bound of a segment, but up to the earlier sample the smaller bound
+ * still holds; and the clock may have joined segments that had smaller bounds. A kept segment
+ * ends at the last sample of its reading, as only a sample confirms a bound. If there is no
+ * room for all segments, every second one is kept. Returns the number of kept segments.
  */
 static __u32 keep_lines(const struct tsct_recording *rec,
 			const struct tsct_clock_segment *lines, int nr,
@@ -276,8 +276,8 @@ static void store_lines(struct tsct_recording *rec, const struct tsct_clock_segm
 
 /*
  * Reads the segments of the clock, and stores them in @rec.
- * @live: flag: the recording goes on, so segments after rec->end are stored, too, but no
- * segment that does not end at a sample
+ * @live: flag: the recording goes on, so segments after rec->end are stored, too, but
+ * only segments that end at a sample
  * @ret_lines: room for LINES_MAX segments.
  * Returns the number of segments in @ret_lines that end at a sample, or -EAGAIN.
  */
@@ -321,7 +321,7 @@ static void begin_pairing(struct tsct_recording *rec, const struct tsct_clock *c
 		to_ns_up(mult, tsct_clock_skew_span(tsct_clock_full(clock)));
 	rec->skew_ns = max(rec->skew_ns, skew_ns);
 	rec->skew_apart |= skewed;
-	/* Unless conversions correct the skew, the clock's bounds include it. */
+	/* If conversions do not correct the skew, the clock's bounds include the skew. */
 	ret->apart_ns = rec->skew_apart ? rec->skew_ns : 0;
 }
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Copies events from the rings of a channel to the recording writer. Every event
- * published in a ring since the start of the recording becomes either an event in a
- * file or is counted as lost for a cause (struct tsct_ring_figures). take_records() takes
- * nearly all events, many at a time; take_event() takes the others. count_passed() sums up
- * the counters in struct tsct_ring_stat of published events that the reader has passed,
- * because they were skipped, read or lost.
+ * Copies events from the rings of a channel to the recording writer. Every event published
+ * in a ring since the start of the recording is either written to a file, or counted as
+ * lost, by cause (struct tsct_ring_figures). take_records() takes nearly all events, many
+ * at a time; take_event() takes the others. count_passed() returns the number of published
+ * events that the reader has passed: these were skipped at its start, read, or lost.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +17,7 @@
 #define BATCH		4096	/* largest number of events taken from a CPU per pass */
 /* number of events taken before their space in the ring is released to writers */
 #define RELEASE		256
-#define AHEAD_NS	1000000	/* accepted lead of an event over the clock, ns */
+#define AHEAD_NS	1000000	/* largest accepted time of an event minus present time, ns */
 /* Assumed longest time between an event's counter reading and its publication, ns */
 #define SETTLE_NS	100000000
 
@@ -26,7 +25,7 @@
 struct drain_ring {
 	/* reader's counters at the last update of the losses */
 	struct tsct_ring_stat last;
-	bool begun;	/* flag: the first event of the recording was taken */
+	bool begun;	/* flag: the recording's first event was taken */
 	bool done;	/* flag: the ring's next event is after the recording's end */
 	__u64 settled;	/* lower limit of the time of the ring's later events, cycles */
 };
@@ -171,8 +170,9 @@ static int take_event(struct tsct_drain *d, const struct tsct_event *event)
 }
 
 /*
- * Writes the next events of a ring as long as none of them needs take_event(), and moves the
- * reader past them. @until: highest counter value of an event to take. Returns 0 or -errno.
+ * Writes the next events of a ring, up to the first event that needs take_event(), and moves the
+ * reader past the written events. @until: highest counter value of an event to take. Returns 0 or
+ * -errno.
  */
 static int take_records(struct tsct_drain *d, __u32 cpu, __u64 until,
 			struct tsct_records_done *ret_done)
@@ -266,7 +266,7 @@ __u64 tsct_drain_settled(const struct tsct_drain *d)
 	return first;
 }
 
-/* Adds the losses of events for which no ring exists. */
+/* Counts the events that were lost because their CPU has no ring. */
 static void count_no_ring(struct tsct_drain *d)
 {
 	add_increase(&d->rec->streams[d->stream].lost_no_ring, &d->last_no_ring,
@@ -275,7 +275,7 @@ static void count_no_ring(struct tsct_drain *d)
 
 int tsct_drain_pass(struct tsct_drain *d, __u64 until, __u64 *ret_taken)
 {
-	/* present time, cycles, from before any ring is read */
+	/* present time in cycles, read before any ring is read */
 	const __u64 now = tsct_clock_cycles(d->clock);
 	__u64 taken = 0;
 	int err = 0;
@@ -325,8 +325,8 @@ int tsct_drain_oldest(struct tsct_channel *channel, __u64 *ret_cycles)
 }
 
 /*
- * Sets published_begin of a ring to the number of events overwritten before a
- * snapshot's copy: these events are older than all events in the copy, so not lost.
+ * Sets published_begin of a ring to the number of events overwritten before a snapshot's copy:
+ * these events are older than all events in the copy, so they are not lost.
  */
 static void begin_here(struct tsct_drain *d, __u32 cpu)
 {
@@ -387,11 +387,11 @@ int tsct_drain_snapshot(struct tsct_drain *d, __u64 until)
 /* ---- the drain --------------------------------------------------------- */
 
 /*
- * Sets published_begin of a ring to the number of events published before the
- * recording. Also drops such events that are still in the ring, except for a snapshot:
- * if they were overwritten later, they would be counted as lost. The loop drops at most as
- * many events as fit in a ring, because programs can write any counts to the ring, and add
- * events meanwhile.
+ * Sets published_begin of a ring to the number of events published before the recording.
+ * Except for a snapshot, also drops events from before the recording that are still in the
+ * ring: if these were overwritten later, they would be counted as lost. The loop drops at
+ * most as many events as fit in a ring, because programs can write any counts to the ring,
+ * and add events meanwhile.
  */
 static void begin_ring(struct tsct_drain *d, __u32 cpu)
 {

@@ -7,8 +7,8 @@
 
 #define NR(array)	(sizeof(array) / sizeof((array)[0]))
 
-/* Returns the TSCT_METADATA_* type of a number or channel name from the C type of the
- * struct's member that holds it. */
+/* Gives the TSCT_METADATA_* type of a struct's member, a number or a channel's name,
+ * by the member's C type. */
 #define FIELD(type, member) _Generic(((type *)0)->member, \
 	__u32: TSCT_METADATA_U32, __u64: TSCT_METADATA_U64, \
 	__s64: TSCT_METADATA_S64, char *: TSCT_METADATA_CHANNEL_NAME)
@@ -55,7 +55,7 @@ typedef struct tsct_metadata_sample_counts sample_counts;
 /* ---- first keys of the env block ------------------------------------------- */
 
 /* The flag `merged` is stored once, and first: the meaning of later keys depends on
- * it. */
+ * this flag. */
 static int store_merged(struct tsct_recording *rec, __u64 merged)
 {
 	if (rec->locations || rec->merged)
@@ -469,8 +469,8 @@ static const struct tsct_metadata_item holds_items[] = {
 
 /* ---- statedump ------------------------------------------------------------------ */
 
-/* Makes the last stream class that of the statedump: it was read as a channel's, which
- * older versions always do. */
+/* Makes the last stream class that of the statedump. The class was read as that of a
+ * channel before, as older versions always read it. */
 static int store_statedump(struct tsct_recording *rec, __u64 class)
 {
 	if (rec->statedump || class + 1 != rec->nr_streams || tsct_recording_has_samples(rec))

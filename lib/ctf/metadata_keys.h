@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Table of the keys in the `env` block of a recording's metadata. The writer
- * (metadata_write.c) and the reader (metadata_read.c) both work from the table. A new
- * number needs one line in metadata_keys.c and a member in recording.h. A new text is
- * also freed in recording.c, and copied in merge_define.c. Format 3; see
- * Documentation/trace-format.rst.
+ * (metadata_write.c) and the reader (metadata_read.c) both work from the table. To
+ * add a number, add a line to metadata_keys.c and a member to recording.h. To add a
+ * text, also free it in recording.c, and copy it in merge_define.c. The table is of
+ * format 3; see Documentation/trace-format.rst.
  */
 #ifndef TSCT_METADATA_KEYS_H
 #define TSCT_METADATA_KEYS_H
@@ -80,8 +80,8 @@ struct tsct_metadata_key {
 	const char *const *names;
 	const struct tsct_metadata_item *items;
 	__u32 nr_items;
-	/* of TSCT_METADATA_LIST: size of a struct of the array, bytes; and offset, from
-	 * the start of the array, of the __u32 number of structs, bytes */
+	/* for TSCT_METADATA_LIST: size of one struct of the array, bytes; and distance in bytes
+	 * from the start of the array to the __u32 with the number of structs */
 	__u32 size;
 	__s32 nr_at;
 	bool required;	/* flag: metadata without this text or word is invalid */
@@ -100,9 +100,9 @@ struct tsct_metadata_key {
 };
 
 /*
- * Groups of keys that are written together. Each group describes one kind of struct, the
- * group's object. In a merged recording the keys of node groups begin with "node_<index>_".
- * If there are several objects, keys end with "_<index>" of the object, or two indices.
+ * Groups of keys that are written together. Each group describes one kind of struct, the group's
+ * object. In a merged recording the keys of node groups begin with "node_<index>_". If there are
+ * several objects, keys end with the object's index, "_<index>", or with two indices.
  */
 enum tsct_metadata_group_id {
 	/* The groups HEAD, MERGED, SINGLE, RECORDING, COUNTER, MESSAGES and STATEDUMP

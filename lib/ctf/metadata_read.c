@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads the block `env` of a recording's metadata by the table of keys in
- * metadata_keys.c. A value that metadata_write.c would not write is an error with the
- * number of its line. Unknown keys are ignored, so later versions may add some.
+ * Reads the block `env` of a recording's metadata by the table of keys in metadata_keys.c. A value
+ * that metadata_write.c would not write is an error; the error text has the number of the line.
+ * Unknown keys are ignored, so later versions may add keys.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -52,7 +52,7 @@ static int set_error(struct env_reader *r, const char *format, ...)
 	return -EINVAL;
 }
 
-/* Sets the error text of the current line, unless the line has one already. */
+/* Sets the error text of line @e by error number @err, except for -ENOMEM. */
 static int line_error(struct env_reader *r, const struct env_line *e, int err)
 {
 	static const struct { int err; const char *text; } texts[] = {
@@ -71,7 +71,7 @@ static int line_error(struct env_reader *r, const struct env_line *e, int err)
 	return set_error(r, "%s: %s", e->key, text);
 }
 
-/* @format: of the metadata, with a preposition; "": CTF 1.8 in text */
+/* @format: format of the metadata, such as " as CTF 2"; "": CTF 1.8 as text */
 static int not_a_recording(struct env_reader *r, const char *format)
 {
 	snprintf(r->err_text, r->err_size,
@@ -358,7 +358,7 @@ static int read_list(const struct tsct_metadata_key *key, const char *at, char *
 	return 0;
 }
 
-/* Reads a value that was in quotes, now unescaped. */
+/* Reads a value that was a text in quotes, and is unescaped now. */
 static int read_quoted(struct env_reader *r, const struct tsct_metadata_key *key,
 		       struct env_line *e, const __u32 *indices, void *value)
 {
@@ -501,8 +501,8 @@ static int find_object(struct env_reader *r, enum tsct_metadata_group_id group,
 	case TSCT_METADATA_SYNC:
 		*ret_object = node;
 		/*
-		 * The keys of the sync samples' stream have set sync.on. A merged
-		 * recording has no such stream: there, the key sync_node sets sync.on.
+		 * Keys of the stream class of sync samples have set sync.on. A merged
+		 * recording has no such class: there, the key sync_node sets sync.on.
 		 */
 		if (rec->merged && !strcmp(key->name, "sync_node"))
 			node->sync.on = 1;
@@ -666,8 +666,8 @@ static const char *find_missing(enum tsct_metadata_group_id id, const void *obje
 	return NULL;
 }
 
-/* Links node @i to the first recording of its machine. Returns false if that is not before it,
- * or is not the first itself. */
+/* Links node @i to the first recording of its machine, nodes[i].same. Returns false if that
+ * recording is not before @i, or itself has another first recording. */
 static bool link_node(struct tsct_recorded_node *nodes, __u32 i)
 {
 	struct tsct_recorded_node *first;
