@@ -202,8 +202,7 @@ static bool is_of_recording(const struct tsct_recording *rec,
 		(__s64)(line->until_cycles - rec->begin) >= 0;
 }
 
-/* Returns true if one of @lines covers all of @old, with a bound not much larger than that of
- * @old. */
+/* Returns true if one of @lines covers all of @old with a bound that is not much larger. */
 static bool is_superseded(const struct tsct_clock_segment *old,
 			  const struct tsct_clock_segment *lines, int nr)
 {

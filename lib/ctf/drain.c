@@ -170,7 +170,7 @@ static int take_event(struct tsct_drain *d, const struct tsct_event *event)
 }
 
 /*
- * Writes the next events of a ring, up to the first event that needs take_event(), and moves the
+ * Writes the next events of a ring, up to the first one that needs take_event(), and moves the
  * reader past the written events. @until: highest counter value of an event to take. Returns 0 or
  * -errno.
  */

@@ -75,8 +75,8 @@ static int line_error(struct env_reader *r, const struct env_line *e, int err)
 static int not_a_recording(struct env_reader *r, const char *format)
 {
 	snprintf(r->err_text, r->err_size,
-		 "not a tsctrace recording; written by another tracer%s; trace-ctl merge, with"
-		 " tools/wings/ctf, makes one of it", format);
+		 "not a tsctrace recording; written by another tracer%s; convert the trace by"
+		 " trace-ctl merge, built with tools/wings/ctf", format);
 	return -ENOMSG;
 }
 
@@ -409,8 +409,8 @@ static int read_quoted(struct env_reader *r, const struct tsct_metadata_key *key
 		return !strcmp(at, TSCT_SAMPLE_FIELDS) ?
 			tsct_recording_define(r->rec, tsct_recording_plain_classes(r->rec),
 					      TSCT_ID_FIRST, TSCT_SAMPLE_EVENT, at) :
-			set_error(r, "%s: samples of another version of tsctrace; read them with"
-				  " that one", e->key);
+			set_error(r, "%s: sync samples of another version of tsctrace; read the"
+				  " recording with that version", e->key);
 	case TSCT_METADATA_SAMPLE_COUNTS:
 		if (read_items(&at, key, &counts) || *at)
 			return -EINVAL;

@@ -210,7 +210,7 @@ static void write_loss(FILE *to, const struct tsct_loss *loss)
 	int i;
 
 	for (i = 0; i < TSCT_LOSS_NR; i++) {
-		if (!loss->cause[i] || i == TSCT_LOSS_REFUSED)	/* has a key of its own */
+		if (!loss->cause[i] || i == TSCT_LOSS_REFUSED)	/* this cause has its own key */
 			continue;
 		fprintf(to, "%s%s=%" PRIu64, gap, tsct_loss_names[i],
 			(uint64_t)loss->cause[i]);
@@ -587,7 +587,7 @@ int tsct_meta_write_part(const struct tsct_recording *rec, const struct tsct_met
 	err = tsct_ctf_clock(rec, &clock);
 	if (err)
 		return err;
-	/* ferror() does not return the error number, so errno has to be 0 before. */
+	/* ferror() does not return the error number, so errno is set to 0 before. */
 	errno = 0;
 	fputs(TSCT_META_BEGIN "\n", to);
 	tsct_tsdl_put_head(to, rec->uuid);

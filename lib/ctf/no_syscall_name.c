@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* In place of lib/syscalls/syscall_name.c in `make CORE=1`: system calls are numbers */
+/* Replaces lib/syscalls/syscall_name.c in `make CORE=1`: system calls have no names. */
 #include "recording.h"
 
 const char *tsct_syscall_name(__s64 number)

@@ -13,8 +13,8 @@
 		TSCT_PACKET_BYTES_MAX
 #define NS	offsetof(struct tsct_packet_limits, ns), TSCT_PACKET_NS_MIN, TSCT_PACKET_NS_MAX
 
-/* Units of limits; within a quantity, the largest unit is first. `text`: the unit in output;
- * NULL: the unit is accepted, but not used for output */
+/* Units of limits; of each kind of limit, the largest unit is first. `text`: the unit as
+ * printed; NULL: the unit is accepted, but not printed */
 static const struct unit {
 	const char *suffix, *text;
 	__u64 factor;

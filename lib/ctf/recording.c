@@ -38,7 +38,7 @@ const char *const tsct_compared_names[TSCT_COMPARED_NR] = {
 
 const char *const tsct_error_names[TSCT_ERROR_NR] = { "common", "clock", "utc" };
 
-/* Names of clock sources in TSDL; other CTF readers do not interpret them. */
+/* Names of clock sources in TSDL; other CTF readers do not interpret these names. */
 const char *const tsct_ctf_sources[TSCT_SOURCE_NR] = {
 	"tsc", "monotonic_raw", "monotonic_ns", "realtime_ns",
 };
@@ -239,7 +239,7 @@ __u32 tsct_recording_last_cpu(const struct tsct_recording *rec)
 	return last;
 }
 
-/* The node's number is part of the file name if CPU numbers are not unique. */
+/* In a merged recording CPU numbers are not unique: its file names have the node's number. */
 void tsct_recording_file(const struct tsct_recording *rec, __u32 stream,
 			 __u32 location, char ret_name[TSCT_FILE_NAME_MAX])
 {

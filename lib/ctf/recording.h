@@ -41,7 +41,7 @@ extern const char *const tsct_loss_names[TSCT_LOSS_NR];
 struct tsct_loss {
 	/* numbers of lost events by cause, each at most TSCT_COUNT_MAX */
 	__u64 cause[TSCT_LOSS_NR];
-	/* in sums of a channel or a recording: number of events whose CPU had no ring */
+	/* number of lost events whose CPU had no ring; only in sums of a channel or recording */
 	__u64 no_ring;
 };
 
@@ -55,10 +55,10 @@ __u64 tsct_loss_total(const struct tsct_loss *loss);
 
 /*
  * Numbers of the events ever published in a ring, as the ring's head and blocks count
- * them. In a complete recording, exactly
+ * them. In a complete recording, this holds exactly:
  *
- *	published_end - published_begin = counts.events + events lost by OVERRUN, BROKEN,
- *		UNDEFINED, MALFORMED, DISORDER, UNWRITTEN, TRUNCATED, DAMAGED
+ * 	published_end - published_begin = counts.events + events lost by OVERRUN, BROKEN,
+ * 		UNDEFINED, MALFORMED, DISORDER, UNWRITTEN, TRUNCATED, DAMAGED
  *
  * This difference plus the events lost by FULL to REFUSED is the number
  * of attempts to write an event.
@@ -112,9 +112,9 @@ extern const char *const tsct_session_names[TSCT_SESSION_NR];
 
 struct tsct_recorded_session {
 	__u32 state;
-	/* ticks at which the recorder requested the sync session, and at which the
-	 * session ended or failed. Without sessions, sync.end has the ticks of the
-	 * recording's end, and of the time after the last samples were fetched */
+	/* ticks at which the recorder requested the sync session, and at which the session ended or
+	 * failed. Without sessions, sync.end.begin is the tick of the recording's end, and
+	 * sync.end.end a tick after the last samples were fetched */
 	__u64 begin, end;
 };
 
@@ -181,7 +181,7 @@ struct tsct_recorded_correction {
 	 */
 	__u64 residual_ps;
 	__u32 has_residual;
-	/* time added to all times of the node, ns: without it, messages would have been
+	/* time added to all times of the node, ns, because messages would otherwise be
 	 * received before they were sent */
 	__s64 shift_ns;
 	/* number of error bounds, which are sorted by tick */
@@ -213,7 +213,7 @@ struct tsct_recorded_cpu {
 	__u32 memory_node, package, core;
 };
 
-/* Selections that were requested of a recorder: options, in the words of its command line */
+/* Selections that a recorder got, as texts of options on its command line */
 enum tsct_requested {
 	/* kernel events, groups and probes; "user": only events of programs */
 	TSCT_REQUEST_EVENTS,
@@ -225,7 +225,7 @@ enum tsct_requested {
 	TSCT_REQUEST_CPUS,
 	TSCT_REQUEST_WHERE,
 	TSCT_REQUEST_RATE_LIMIT,
-	TSCT_REQUEST_STACKS,	/* events with stacks; "all": all that can have one */
+	TSCT_REQUEST_STACKS,	/* events with stacks; "all": all events that can have a stack */
 	TSCT_REQUEST_USER_EVENTS,	/* patterns of the typed events of the command */
 	TSCT_REQUEST_COPIED,	/* of a snapshot: its recorder hid events by unknown filters */
 	TSCT_REQUEST_NR,
@@ -233,13 +233,13 @@ enum tsct_requested {
 
 extern const char *const tsct_request_names[TSCT_REQUEST_NR];
 
-/* Name of the event that a flight recorder defines first in its channel of kernel events if it
- * does not record all those of the selected processes. The event never occurs. Snapshots
- * note it in requests[COPIED]. */
+/* Name of an event that never occurs. A flight recorder defines this event first in its
+ * channel of kernel events if its filters hide events of the selected processes. Snapshots
+ * then set requests[COPIED]. */
 #define TSCT_FILTERED_EVENT	"filtered"
 
-/* Begin and end of the attaching of kernel events, CLOCK_REALTIME, ns; 0: no kernel events,
- * or of an older version */
+/* Times at which attaching of kernel events began and ended, CLOCK_REALTIME, ns; 0: no
+ * kernel events, or recorded by an older version */
 struct tsct_recorded_attach {
 	__s64 begin_ns, end_ns;
 };
@@ -250,10 +250,10 @@ struct tsct_recorded_attach {
  */
 struct tsct_recorded_node {
 	/* index + 1 of the first recording of the same machine; 0: this is the first. Events of
-	 * all these have the index of the first as their node */
+	 * all recordings of a machine have the index of the first one as their node */
 	__u32 same;
-	/* index of the next recording in the list of the same machine's; 0: none. Set
-	 * when metadata is read */
+	/* index of the next recording of the same machine; 0: none. Set when metadata
+	 * is read */
 	__u32 next;
 	__u8 uuid[16];		/* UUID of the recording that was made on this node */
 	__u8 boot_id[16];
@@ -261,15 +261,15 @@ struct tsct_recorded_node {
 	char *kernel;
 	char *command;		/* recorded command; "": none */
 	char *provider;
-	/* selections, by enum tsct_requested; NULL: not requested, or of an older version */
+	/* selections, by enum tsct_requested; NULL: not requested, or an older version */
 	char *requests[TSCT_REQUEST_NR];
 	/* number of kernel events that the rate limit dropped, known when the recording is
-	 * complete; and these numbers by event, "sys_read/begin 3, sys_read/end 4", of the
-	 * first events if there are many (NULL: none) */
+	 * complete; limited_events: such numbers of each event, "sys_read/begin 3,
+	 * sys_read/end 4", only of the first events if there are many; NULL: none */
 	__u64 limited;
 	char *limited_events;
-	/* size of the rings of each channel, and the limit of memory that made them smaller;
-	 * NULL: of an older version */
+	/* size of each channel's rings, and the memory limit that made the rings smaller;
+	 * NULL: recorded by an older version */
 	char *rings;
 	struct tsct_recorded_attach attach;
 	/* flag: the channels' provider exited before the recording's end */
@@ -299,7 +299,7 @@ struct tsct_recorded_node {
 	struct tsct_recorded_correction correction;
 };
 
-/* Time against which the error bounds of a merged recording's times are stated */
+/* Time relative to which the error bounds of a merged recording's times are stated */
 enum tsct_compared {
 	TSCT_COMPARED_UNKNOWN,	/* nodes were never compared: times have no bounds */
 	TSCT_COMPARED_SAMPLES,	/* bounds are against the cluster's timeline */
@@ -326,8 +326,8 @@ struct tsct_recorded_timeline {
 	__u32 on;		/* flag: the ticks are of a common timeline */
 	__u32 number;		/* number of the timeline, given by the master */
 	__u64 master;	/* node ID of the master; 0: the time is that of NTP servers */
-	/* Cluster time as a function of the master's counter, or of ns if that counter
-	 * is unknown */
+	/* Cluster time as a function of the master's counter, or of ns if the master's
+	 * counter is unknown */
 	__s64 base_ns;
 	__u64 base, mult;
 	/* members of a struct tsct_axis, which converts ticks of the master's counter
@@ -360,7 +360,7 @@ struct tsct_message_stats {
 	__u32 on;		/* flag: the other fields are valid */
 	__u64 sends, receives;
 	__u64 unmatched_sends, unmatched_receives;
-	__u64 given_up;	/* number of messages dropped unmatched, as too many were open */
+	__u64 given_up;	/* number of messages dropped, as too many were unmatched */
 	/* number of messages between nodes whose pair has no entry in `pairs`, because
 	 * there are more than TSCT_MESSAGE_PAIRS_MAX pairs */
 	__u64 other_pairs;
@@ -382,7 +382,7 @@ enum tsct_timestamps {
 	TSCT_TIMESTAMPS_TSC_256,
 	/* ticks are eighths of a cycle, so that events of one cycle have different ticks */
 	TSCT_TIMESTAMPS_INTERPOLATED,
-	/* ticks are ns of CLOCK_REALTIME, or 16 or 256 ns, or eighths of a ns */
+	/* ticks are of CLOCK_REALTIME; the length of a tick is 1, 16, 256 or 1/8 ns */
 	TSCT_TIMESTAMPS_SYSTEM,
 	TSCT_TIMESTAMPS_SYSTEM_16,
 	TSCT_TIMESTAMPS_SYSTEM_256,
@@ -401,8 +401,8 @@ enum tsct_fsync {
 
 /* ---- limits of packets (record --sync-every): packet_limits.c -------------------- */
 
-/* Limits of a packet: a packet ends when it reaches one of them, and the next packet begins
- * with a full time stamp. 0: no limit was requested, so the default holds */
+/* Limits of a packet: a packet ends at the first limit that it reaches, and the next packet
+ * begins with a full time stamp. 0: no such limit was requested, so the default holds */
 struct tsct_packet_limits {
 	__u64 events;		/* largest number of events; default: no limit */
 	/* size at which a packet ends, bytes; default: TSCT_PACKET_FULL */
@@ -427,10 +427,10 @@ struct tsct_packet_limits {
 /*
  * tsct_packet_limits_add - parse a limit, and add the limit to @limits
  * @text: a number of events: "1000", "2^10"; a time: "5us", "5ms", "5s"; or a size:
- *	"512B", "16K", "16KiB"
+ * 	"512B", "16K", "16KiB"
  *
- * Returns 0. On an error @limits is unchanged: -EINVAL: @text has none of these forms;
- * -ERANGE: the limit is out of range; -EEXIST: @limits has such a limit already.
+ * Returns 0. On an error @limits is unchanged: -EINVAL: @text has none of these forms; -ERANGE: the
+ * limit is out of range; -EEXIST: @limits has a limit of the same kind already.
  */
 int tsct_packet_limits_add(struct tsct_packet_limits *limits, const char *text);
 
@@ -443,7 +443,7 @@ const char *tsct_packet_limits_text(const struct tsct_packet_limits *limits,
 
 /* ---- the recording -------------------------------------------------------------- */
 
-/* Range of ticks in which CLOCK_REALTIME minus the recording's time is between two lines */
+/* Range of ticks; here, CLOCK_REALTIME minus the recording's time lies between two lines */
 struct tsct_error_piece {
 	__u64 from, until;	/* first and last tick */
 	/* lower and upper bound of CLOCK_REALTIME minus the recording's time, ps, at
@@ -454,11 +454,11 @@ struct tsct_error_piece {
 
 /* Error bounds of a recording's times; all zero: the bound of rec->real holds at all ticks */
 struct tsct_error_bounds {
-	/* pieces sorted by tick, without overlap; between them the bound of rec->real holds */
+	/* pieces sorted by tick, without overlap; in gaps, the bound of rec->real holds */
 	struct tsct_error_piece *pieces;
 	__u32 nr_pieces;
-	/* number of clock segments that contradict another one or rec->real; pieces are
-	 * made without them */
+	/* number of clock segments that contradict another segment or rec->real; pieces
+	 * are made without these segments */
 	__u32 nr_contradictory;
 	/* first tick of the epoch of rec->real, and number of ticks in that epoch; length
 	 * 0: all ticks. At all other ticks only pieces state a bound */
@@ -489,8 +489,8 @@ struct tsct_recording {
 	__u32 nr_locations;
 	__u64 begin;			/* ticks of the recording's start and end */
 	__u64 end;
-	/* ticks from the end that the metadata states to `end`: 0, except in an incomplete
-	 * recording that was read: its `end` is its last packet's end */
+	/* number of ticks by which `end` is after the end in the metadata; not 0 only in an
+	 * incomplete recording that was read: its `end` is the end of its last packet */
 	__u64 unstated;
 	/*
 	 * While recording: the tick until which the error bound in the metadata holds;
@@ -519,8 +519,8 @@ struct tsct_recording {
 	__u64 skew_ns;
 	/* while recording: cycles of the clock's last sample when `segments` were read */
 	__u64 sampled_cycles;
-	/* flag, while recording: in an epoch of the recording, the bound of the clock's own
-	 * params did not include the skew, because conversions correct the skew
+	/* flag, while recording: in at least one epoch of the recording, the bound of the
+	 * clock's own params did not include the skew, because conversions correct the skew
 	 * (TSCT_CLOCK_SKEWED) */
 	__u32 skew_apart;
 	__u32 status;	/* TSCT_STATUS_* of the clock at the recording's end */
@@ -554,7 +554,7 @@ int tsct_recording_make(struct tsct_recording *rec, __u32 nr_nodes);
  * gives no random numbers. */
 int tsct_recording_random_uuid(__u8 uuid[16]);
 
-/* Returns the id by which the text of a missing node names its recording. */
+/* Returns the id that names a recording in the text about a missing node. */
 static inline __u64 tsct_recording_id(const __u8 *uuid)
 {
 	__u64 id;
@@ -577,9 +577,9 @@ bool tsct_recording_is_whole(const struct tsct_recording *rec);
 int tsct_recording_add_cpu(struct tsct_recorded_node *node,
 			   const struct tsct_recorded_cpu *cpu);
 
-/* Largest number of `segments`: the clock's history; the clock params in force, which are two
- * (a slew, and the time after it); these two again for the time from the last sample to the
- * recording's end; and 900 of earlier readings of the clock */
+/* Largest number of `segments`: those of the clock's history; two of the clock params in
+ * force (a slew, and the time after the slew); these two again for the time from the last
+ * sample to the recording's end; and 900 of earlier readings of the clock */
 #define TSCT_RECORDED_LINES_MAX	(TSCT_SEGMENTS_MAX + 4 + 900)
 
 /* Adds a segment of the clock's history. Returns 0; -EINVAL: too many; or -ENOMEM. */
@@ -604,12 +604,12 @@ int tsct_recording_add_stream(struct tsct_recording *rec, const char *name);
 int tsct_recording_add_statedump(struct tsct_recording *rec, const char *name);
 
 /*
- * Adds the stream class of sync samples, after all others. nr_streams and all sums of events
- * do not include it. Returns 0; -EINVAL: @rec is merged, or has such a class; or -ENOMEM.
+ * Adds the stream class of sync samples, after all others. nr_streams and all sums of events do not
+ * include this class. Returns 0; -EINVAL: @rec is merged, or has such a class; or -ENOMEM.
  */
 int tsct_recording_add_sync(struct tsct_recording *rec, const char *name);
 
-/* Removes the stream class of sync samples, before a writer is opened. */
+/* Removes the stream class of sync samples; call it before opening a writer. */
 void tsct_recording_drop_sync(struct tsct_recording *rec);
 
 /* Returns true if there is a stream class of sync samples. */
@@ -649,17 +649,17 @@ static inline __u64 tsct_recording_samples_lost(const struct tsct_recording *rec
 		tsct_loss_total(&tsct_recording_samples_class(rec)->loss[0]) : 0;
 }
 
-/* Returns the index of the first recording of @node's machine, which is the node of its
- * events. */
+/* Returns the index of the first recording of @node's machine; this index is the node
+ * of all events of that machine. */
 static inline __u32 tsct_recording_node_of(const struct tsct_recording *rec, __u32 node)
 {
 	return rec->nodes[node].same ? rec->nodes[node].same - 1 : node;
 }
 
-/* Returns the number of nodes, each counted once if there are several recordings of it. */
+/* Returns the number of nodes; a node that has several recordings counts once. */
 __u32 tsct_recording_count_nodes(const struct tsct_recording *rec);
 
-/* Returns the index of the first location of the same node and CPU. */
+/* Returns the index of the first location that has the node and CPU of @location. */
 __u32 tsct_recording_cpu_of(const struct tsct_recording *rec, __u32 location);
 
 /* Returns the name of a node in its cluster, or else the host's name. */
@@ -669,8 +669,8 @@ const char *tsct_recording_node_name(const struct tsct_recording *rec, __u32 nod
 
 /*
  * tsct_error_bounds_make - compute rec->errors anew, from rec->real and rec->segments
- * tsct_error_bounds_make_old - compute rec->errors of a recording of an older version, from
- *	rec->real only: its segments state no valid bound
+ * tsct_error_bounds_make_old - compute rec->errors of a recording of an older version,
+ * 	whose segments state no valid bound, from rec->real only
  *
  * If the recording is merged, or its ticks are not cycles of the segments, rec->errors are
  * all zero. Return 0 or -ENOMEM; after -ENOMEM only rec->real states bounds.
@@ -679,12 +679,12 @@ int tsct_error_bounds_make(struct tsct_recording *rec);
 int tsct_error_bounds_make_old(struct tsct_recording *rec);
 void tsct_error_bounds_free(struct tsct_error_bounds *bounds);
 
-/* Returns the largest error bound of the times at ticks @from to @until of a recording that is
- * not merged, ps, without the uncertainty of ticks; UINT64_MAX: unknown at some of them. */
+/* Returns the largest error bound of the times at ticks @from to @until of a recording that is not
+ * merged, ps, without the uncertainty of ticks; UINT64_MAX: unknown at one of these ticks. */
 __u64 tsct_error_bounds_max_ps(const struct tsct_recording *rec, __u64 from, __u64 until);
 
-/* Position of the last tick among the error bounds. It saves the search for the next bound if
- * ticks do not decrease from call to call; ticks in any other order are allowed, too. */
+/* Position of the last tick among the error bounds. A cursor saves the search for a bound if
+ * ticks do not decrease from call to call; other orders of ticks are allowed, too. */
 struct tsct_error_cursor {
 	__u32 piece;		/* index of the piece that was used last */
 };
@@ -719,10 +719,10 @@ __u64 tsct_recording_error_of(const struct tsct_recording *rec,
 			      __u32 node, __u64 tick);
 
 /*
- * tsct_recording_node_worst_ns - get the largest error bound of a node's times from tick
- *	@from to tick @end, ns; of a merged recording: that of the whole recording
+ * tsct_recording_node_worst_ns - get the largest error bound of a node's times from tick @from to
+ * 	tick @end, ns; of a merged recording: the largest one from its start to its end
  * tsct_recording_node_clock_ns - get the largest distance of a node's times from the node's
- *	own CLOCK_REALTIME, from rec->begin to tick @end, ns
+ * 	own CLOCK_REALTIME, from rec->begin to tick @end, ns
  *
  * Return UINT64_MAX if the bound is unknown for a part of that time.
  */
@@ -742,7 +742,8 @@ __u64 tsct_recording_utc_max_ns(const struct tsct_recording *rec, __u32 node, __
 				__u64 until);
 
 /* Returns the largest stated bound of the distance of a node's CLOCK_REALTIME from UTC, ns;
- * UINT64_MAX: unknown for a part of the recording. @ret_source: its source, TSCT_UTC_* */
+ * UINT64_MAX: unknown for a part of the recording. @ret_source: the bound's source,
+ * TSCT_UTC_* */
 __u64 tsct_recording_worst_utc_ns(const struct tsct_recorded_node *node,
 				  __u32 *ret_source);
 
@@ -769,14 +770,14 @@ void tsct_recording_errors(const struct tsct_recording *rec, __u64 end,
 
 /*
  * tsct_recorded_utc_add - append a bound of the distance of CLOCK_REALTIME from UTC to @node
- * @tick: not before the tick of the node's last bound.
- * If the array is full, first replaces two neighbouring bounds by the larger one: two known or
- * two unknown bounds if possible, and of such pairs the one that covers the shortest time.
+ * @tick: not before the tick of the node's last bound. If the array is full, first replaces two
+ * neighbouring bounds by the larger of the two. Pairs of which both bounds are known, or both are
+ * unknown, are preferred; of these, the pair that covers the shortest time is replaced.
  */
 void tsct_recorded_utc_add(struct tsct_recorded_node *node, __u64 tick,
 			   __u64 error_ns, __u32 source);
 
-/* Inserts an unknown bound, from @tick until the node's first bound, which is later. */
+/* Inserts an unknown bound, valid from @tick until the tick of the node's first bound. */
 void tsct_recorded_utc_begin(struct tsct_recorded_node *node, __u64 tick);
 
 /* ---- streams ----------------------------------------------------------------- */
@@ -815,11 +816,11 @@ tsct_recording_def(const struct tsct_recording *rec, __u32 stream, __u32 id)
 }
 
 /* Sentence on the operations that are missing from a recording with events sys_io_uring_* */
-#define TSCT_IO_URING_TEXT "operations that programs leave to io_uring are not system calls, and are" \
-	" not among them; the events 'io_uring:*' show them"
+#define TSCT_IO_URING_TEXT "operations that programs leave to io_uring are not system calls, so they" \
+	" are missing here; record the events 'io_uring:*' to see them"
 
-/* Returns the provider of a node's rings, their sizes, and how long it took to attach the kernel
- * events, malloc'ed; NULL: out of memory. */
+/* Returns a malloc'ed text: the provider of a node's rings, the rings' sizes, and the time that
+ * attaching of kernel events took; NULL: out of memory. */
 char *tsct_recorded_rings(const struct tsct_recorded_node *node);
 
 /* Returns the selections of a node, such as "events: sched syscalls; rate_limit: 50",
@@ -903,7 +904,7 @@ _Static_assert(sizeof(struct tsct_packet) == 80,
 /* Names of clock sources, by TSCT_SOURCE_* */
 extern const char *const tsct_ctf_sources[TSCT_SOURCE_NR];
 
-/* Returns true for a number to be shown as the name of a system call. */
+/* Returns true if a field is a number that is shown as the name of a system call. */
 static inline bool tsct_ctf_is_syscall(const struct tsct_field *field)
 {
 	return field->format == TSCT_FORMAT_SYSCALL &&
@@ -917,7 +918,7 @@ static inline bool tsct_ctf_is_syscall(const struct tsct_field *field)
 
 /*
  * First and last lines of the metadata, which are comments to other CTF readers.
- * Without the last line the metadata is cut off.
+ * If the last line is missing, the metadata was cut off.
  */
 #define TSCT_META_BEGIN	"/* CTF 1.8 */\n/* A recording by tsctrace */\n"
 #define TSCT_META_END	"\n/* The recording's metadata ends here */\n"
@@ -961,12 +962,12 @@ int tsct_meta_write_section(const struct tsct_recording *rec,
  *
  * tsct_tsdl_put_text - write a line of the block `env` with a text; NULL is the empty text
  * tsct_tsdl_put_head - write the block `trace`, and the types of fields: u8_t for the type
- *	u8 of tsct_event_define(), and so on
+ * 	u8 of tsct_event_define(), and so on
  * tsct_tsdl_put_event - write the block `event` of a definition; @context: its context field,
- *	NULL: none
+ * 	NULL: none
  * tsct_tsdl_put_syscalls - write enums of the names of system calls, for each integer type
- *	that an event field with a system call's number has; @types: bit mask, 1 << TSCT_TYPE_*
- * tsct_tsdl_syscall_types - the types of such fields in a definition
+ * 	that an event field with a system call's number has; @types: bit mask, 1 << TSCT_TYPE_*
+ * tsct_tsdl_syscall_types - return a bit mask of the types of these fields in a definition
  */
 void tsct_tsdl_put_text(FILE *to, const char *key, const char *value);
 void tsct_tsdl_put_head(FILE *to, const __u8 uuid[16]);

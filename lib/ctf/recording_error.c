@@ -2,11 +2,11 @@
 /*
  * Errors of times in a recording.
  *
- * Error bound of each time of a recording that is not merged: the recording states one
- * straight line for all of its times (rec->real), with one bound, and the lines that the
- * clock had meanwhile (rec->segments), each with the bound of its own range. The bound at
- * a tick is the largest distance from the recording's time to an end of the intersection
- * of all intervals that these lines state for the tick. Derivation:
+ * A recording that is not merged states one straight line for all of its times
+ * (rec->real), with one bound, and the lines that the clock had while recording
+ * (rec->segments), each with a bound for its own range of ticks. The bound at a tick is
+ * the largest distance from the recording's time to an end of the intersection of all
+ * intervals that these lines state for the tick. Derivation:
  * Documentation/clock-model.rst, "The bound of a recorded time".
  */
 #include <stdlib.h>
@@ -64,7 +64,7 @@ static bool is_near(__u64 a, __u64 b)
 }
 
 /* Gets the interval that a line states at a tick. Returns false if the line is too far from
- * the tick, or from rec->real, to be computed. */
+ * the tick, or from rec->real, for this computation. */
 static bool interval_at(const struct tsct_recording *rec,
 			const struct tsct_clock_segment *line, __u64 tick,
 			struct interval *ret)
@@ -113,8 +113,8 @@ static bool is_usable(const struct tsct_recording *rec, const struct tsct_clock_
 		interval_at(rec, line, line->until_cycles, &i);
 }
 
-/* Returns the epoch of rec->real; if the recording does not state this epoch, that of the last
- * line whose base is not after the base of rec->real. */
+/* Returns the epoch of rec->real; if the recording does not state this epoch, returns the
+ * epoch of the last line whose base is not after the base of rec->real. */
 static __u32 find_epoch(const struct tsct_recording *rec)
 {
 	__u32 i, epoch = rec->nr_segments ? rec->segments[0].epoch : rec->epoch;
@@ -128,9 +128,9 @@ static __u32 find_epoch(const struct tsct_recording *rec)
 }
 
 /*
- * Sets the range of ticks for which rec->real states a bound: its epoch. If the recording goes
- * on after that epoch, the range ends with the epoch's last sample, which is the end of a line:
- * the end of rec->real may be later, without a sample.
+ * Sets the range of ticks for which rec->real states a bound: the epoch of rec->real. If the
+ * recording goes on after that epoch, the range ends with the epoch's last sample, where a line
+ * ends: rec->real itself may end later, at a tick without a sample.
  */
 static void set_range(struct tsct_recording *rec, __u32 epoch)
 {
@@ -165,8 +165,8 @@ static bool is_disjoint(const struct interval *a, const struct interval *b)
 	return a->low_ps > b->high_ps || b->low_ps > a->high_ps;
 }
 
-/* Returns true if rec->real was made at a tick or later. If it was made earlier, its bound at
- * the tick is a prediction, which a line may prove to be wrong. */
+/* Returns true if rec->real was made at a tick or later. If rec->real was made earlier, its
+ * bound at the tick is a prediction, which a line may prove wrong. */
 static bool is_sampled(const struct tsct_recording *rec, __u64 tick)
 {
 	return (__s64)(tick - rec->real.as_of_cycles) <= 0;
@@ -194,8 +194,8 @@ static bool contradicts(const struct tsct_recording *rec, const struct tsct_cloc
 }
 
 /*
- * Marks lines whose intervals do not overlap those of another line, or of rec->real. Two
- * straight lines are furthest apart at an end of the range of ticks that both cover.
+ * Marks lines whose interval at some tick does not overlap the interval of another line, or of
+ * rec->real. Two straight lines are furthest apart at an end of the range of ticks that both cover.
  */
 static void find_contradictions(struct stated *s)
 {
@@ -277,8 +277,8 @@ static bool line_covers(const struct tsct_clock_segment *line, __u64 tick)
 }
 
 /*
- * Makes the piece of ticks @from to @until, in which no line begins or ends. Returns false
- * if no line states a bound there. Times of different epochs do not compare: where rec->real
+ * Makes the piece of ticks @from to @until, in which no line begins or ends. Returns false if
+ * no line states a bound there. Times of different epochs cannot be compared: where rec->real
  * states a bound, only lines of its epoch are used; elsewhere only lines of the latest epoch.
  */
 static bool make_piece(const struct stated *s, __u32 first, __u64 from, __u64 until,
@@ -350,8 +350,8 @@ void tsct_error_bounds_free(struct tsct_error_bounds *bounds)
 	memset(bounds, 0, sizeof(*bounds));
 }
 
-/* Returns true if ticks are cycles, and so the lines' argument: a recording that is not
- * merged, and whose ticks are not system time. */
+/* Returns true if ticks are the cycles of which lines are functions: the recording is
+ * not merged, and its ticks are not system time. */
 static bool has_bounds(const struct tsct_recording *rec)
 {
 	return !rec->merged && !rec->counter.mult;
@@ -373,7 +373,7 @@ int tsct_error_bounds_make(struct tsct_recording *rec)
 	tsct_error_bounds_make_old(rec);
 	if (!has_bounds(rec))
 		return 0;
-	/* rec->real is not straight: it has the clock's own params until the first pairing. */
+	/* Until the first pairing, rec->real has the clock's own params, which may have a slew. */
 	if (rec->real.slew_cycles && rec->real.slew_mult != rec->real.mult)
 		return 0;
 	err = gather_lines(rec, &s) ?: make_pieces(&s, &rec->errors);
@@ -451,7 +451,7 @@ __u64 tsct_error_bounds_max_ps(const struct tsct_recording *rec, __u64 from, __u
 	const struct tsct_error_piece *p;
 	__u64 worst = 0, error, end;
 
-	/* In a piece, and in a gap between pieces, each bound is largest at one end. */
+	/* In a piece, and in a gap between pieces, each bound is largest at one of the ends. */
 	for (; from <= until; from = end + 1) {
 		p = piece_at(&cursor, b, from);
 		end = min(until, p ? p->until : gap_end(b, cursor.piece, from));
@@ -479,7 +479,7 @@ static __u64 bound_at(const struct tsct_recorded_correction *c, __u64 tick)
 		max(c->bounds[next - 1].error_ns, c->bounds[next].error_ns);
 }
 
-/* Returns a bound in whole ns, with the uncertainty of the recording's ticks. */
+/* Converts a bound to whole ns, and adds the uncertainty of the recording's ticks. */
 static __u64 bound_ns(const struct tsct_recording *rec, __u64 error_ps)
 {
 	return error_ps == UINT64_MAX ? error_ps :
@@ -543,7 +543,7 @@ __u64 tsct_recording_worst_ns(const struct tsct_recording *rec, __u64 end)
 	return worst;
 }
 
-/* ---- errors to CLOCK_REALTIME and to UTC ----------------------------------------- */
+/* ---- errors relative to CLOCK_REALTIME and to UTC ----------------------------------------- */
 
 __u64 tsct_recording_utc_ns(const struct tsct_recording *rec, __u32 node, __u64 tick)
 {
@@ -557,8 +557,8 @@ __u64 tsct_recording_utc_ns(const struct tsct_recording *rec, __u32 node, __u64 
 		return UINT64_MAX;
 	nr = tsct_array_up_to(&n->utc->tick, n->nr_utc, sizeof(*n->utc), tick);
 	ns = n->utc[nr ? nr - 1 : 0].error_ns;
-	/* The tick is after the end that the metadata states: the recorder was killed, or
-	 * is still running. After that end, the bound grows like that of the kernel. */
+	/* The tick is after the end that the metadata states: the recorder was killed, or is still
+	 * running. After that end, the bound grows at the rate of the kernel's bound. */
 	if (ns != UINT64_MAX && !rec->merged && tick > end) {
 		late = tick - end < INT64_MAX ? (__s64)(tick - end) : INT64_MAX;
 		late = tsct_cycles_ns(rec->real.mult, late);
@@ -584,8 +584,8 @@ __u64 tsct_recording_utc_max_ns(const struct tsct_recording *rec, __u32 node, __
 }
 
 /* Returns the largest distance of a node's times in a merged recording from the node's own
- * CLOCK_REALTIME, ns. It is unknown for cluster time: there, clock_error_ns of older versions
- * is the error of the node's own clock. */
+ * CLOCK_REALTIME, ns. The distance is unknown for cluster time: there, clock_error_ns of
+ * older versions is the error of the node's own clock. */
 static __u64 merged_clock_ns(const struct tsct_recording *rec, __u32 node)
 {
 	return rec->timeline.on || !rec->nodes[node].clock_error_ns ? UINT64_MAX :

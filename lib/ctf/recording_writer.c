@@ -16,7 +16,7 @@
 #define META		"metadata"
 /* temporary name of the metadata, hidden from readers */
 #define META_TMP	".metadata.tmp"
-/* Accepted disorder, ns: unordered counter reads may be late by some instructions. */
+/* Accepted disorder, ns: an unordered read of the counter may be a few instructions late. */
 #define RAISE_NS	1000
 
 /* State of the stream file of one stream class and one location */
@@ -42,8 +42,8 @@ struct tsct_recording_writer {
 	struct tsct_stream_reader_kind **kinds;
 	__u32 *nr_kinds;
 	__u32 *last_id;		/* ID in the file of the last frequent event, by stream class */
-	/* limit of the accepted disorder, cycles: an event that is earlier than the file's
-	 * previous event, but by less, gets the previous event's time */
+	/* accepted disorder, cycles: an event that is earlier than the file's previous
+	 * event by less than `raise` gets the previous event's time */
 	__u64 raise;
 	/* time from the first event of a packet, cycles, after which an event begins a
 	 * new packet; UINT64_MAX: no limit */
@@ -52,7 +52,7 @@ struct tsct_recording_writer {
 	int progress;		/* descriptor of the progress file; negative: none */
 	bool idle_progress;	/* flag: publish `settled` even if there are no new events */
 	__u64 settled;		/* counter value before which no more events come */
-	/* value of `settled` that was last written to the progress file, as a tick */
+	/* value of `settled` whose tick was last written to the progress file */
 	__u64 published;
 };
 
@@ -120,7 +120,7 @@ unlink_file:
 
 /* ---- packets ----------------------------------------------------------- */
 
-/* Counts the events of a file that are not on disk as lost. */
+/* Counts as lost the events of a file that are not on disk. */
 static void drop_unwritten(struct tsct_recording_writer *w, __u32 stream,
 			   __u32 location, int err)
 {
@@ -226,7 +226,7 @@ int tsct_recording_writer_define(struct tsct_recording_writer *w, __u32 stream, 
 	struct tsct_event_def in_file;
 	int err;
 
-	/* All IDs below that of the last frequent event are in use. */
+	/* All IDs below the last frequent event's ID are in use. */
 	next = max(next, w->last_id[stream]);
 	while (tsct_recording_def(w->rec, stream, next))
 		next++;
@@ -367,12 +367,12 @@ int tsct_recording_writer_event(struct tsct_recording_writer *w, __u32 stream,
 
 /* Largest payload of an event with strings that is checked in a copy, bytes */
 #define COPY_MAX	512
-/* Distance from the present record at which memory is prefetched, bytes: the records come
- * from the cache of the CPU that wrote them. */
+/* Distance from the present record at which memory is prefetched, bytes: records are
+ * still in the cache of the CPU that wrote them, so loads are slow. */
 #define PREFETCH	1024
 
-/* Returns NULL if the payload at @from does not match @kind; else @from, or for a payload with
- * strings @copy, as other programs could change a string after the check. */
+/* Returns NULL if the payload at @from does not match @kind; else returns @from, or @copy for
+ * a payload with strings, as other programs could change a string after the check. */
 static inline const void *check_payload(const struct tsct_stream_reader_kind *kind,
 					const void *from, __u32 len, void *copy)
 {
@@ -545,8 +545,8 @@ int tsct_recording_writer_flush(struct tsct_recording_writer *w)
 
 /* ---- the writer -------------------------------------------------------- */
 
-/* Returns the time after which an event begins a new packet, cycles. Untimed events all
- * have the time of their packet, so the uncertainty of that time is a limit, too. */
+/* Returns the time, in cycles from a packet's first event, after which an event begins a new
+ * packet. Untimed events have the time of their packet, so its uncertainty is a limit, too. */
 static __u64 packet_span(const struct tsct_recording *rec)
 {
 	__u64 span = UINT64_MAX, limit;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writer of a recording: from rings to a directory in CTF.
+ * Writer of a recording: copies events from rings to a directory in CTF.
  *
  * The directory can be read at any moment: packets are appended whole, a packet of which
- * only a part could be written is removed again, and the metadata is replaced by rename()
- * before the first event that needs it is written. So the recording survives a killed
- * recorder. rec->fsync determines the recording's state after a power failure.
+ * only a part could be written is removed again, and new metadata replaces the old by
+ * rename() before an event that needs the new is written. So the recording survives a
+ * killed recorder. rec->fsync determines the recording's state after a power failure.
  *
  * Not thread-safe: only one thread at a time may use a writer and its drains.
  */
@@ -33,14 +33,14 @@ int tsct_recording_writer_open(int dirfd, struct tsct_recording *rec,
 /*
  * tsct_recording_writer_follow - use @params for CLOCK_REALTIME from counter value @at on.
  * Only for recordings with ticks of system time, whose first params are rec->real; no effect
- * on others.
+ * on other recordings.
  */
 void tsct_recording_writer_follow(struct tsct_recording_writer *writer,
 				  const struct tsct_clock_params *params, __u64 at);
 
 /*
- * Set of threads whose events were written, until the caller takes them out of the set. The
- * writer adds an event's thread if it differs from the previous event's thread.
+ * Set of threads whose events were written. The writer adds an event's thread if the
+ * previous event has another thread; the caller takes threads out of the set.
  */
 #define TSCT_TID_NOTES_TIDS	(1U << 22) /* thread IDs of Linux are below this limit */
 #define TSCT_TID_NOTES_MAX	8192
@@ -91,12 +91,12 @@ void tsct_recording_writer_touch(struct tsct_recording_writer *writer);
 void tsct_recording_writer_renew(struct tsct_recording_writer *writer);
 
 /*
- * Events get IDs in the files in the order in which they are defined here, because the first
- * 32 IDs take less space. An event that is not defined here keeps the ID of its definition in
+ * Events get IDs in the files in the order of calls of tsct_recording_writer_define(), as the
+ * first 32 IDs take less space. Without this call an event keeps the ID of its definition in
  * the recording.
  *
  * tsct_recording_writer_define - add the definition of events that are appended with ID @id;
- *	returns 0, -ENOMEM, or -EINVAL: too many definitions
+ * 	returns 0, -ENOMEM, or -EINVAL: too many definitions
  * @is_rare: flag: the events leave the first 32 IDs to other events
  * tsct_recording_writer_knows - return true if events with ID @id were defined or appended
  */
@@ -128,7 +128,7 @@ struct tsct_record_batch {
 	__u64 until;		/* highest counter value of an event to append */
 };
 
-/* The records at the beginning of a batch that were appended */
+/* The records that were appended, from the beginning of a batch */
 struct tsct_records_done {
 	__u64 events;		/* number of records */
 	size_t bytes;		/* size of the records, bytes */
@@ -137,11 +137,11 @@ struct tsct_records_done {
 
 /*
  * tsct_recording_writer_records - append the first events of a batch, up to an event that is
- *	undefined, malformed, out of order or after @batch->until, or begins a file or packet
+ * 	undefined, malformed, out of order or after @batch->until, or begins a file or packet
  *
- * Has the effect of tsct_recording_writer_event() for each appended event, in a small part
- * of the time. The caller passes the next event to that function. If the open packet is full
- * after the last appended event, the packet is ended. Returns 0, or the -errno of writing.
+ * Has the effect of tsct_recording_writer_event() for each appended event, in a small part of the
+ * time. The caller passes the next event to tsct_recording_writer_event(). If the open packet is
+ * full after the last appended event, the packet is ended. Returns 0, or the -errno of writing.
  */
 int tsct_recording_writer_records(struct tsct_recording_writer *writer,
 				  const struct tsct_record_batch *batch,
@@ -163,10 +163,10 @@ void tsct_recording_writer_idle_progress(struct tsct_recording_writer *writer);
 int tsct_recording_writer_flush(struct tsct_recording_writer *writer);
 
 /*
- * tsct_recording_writer_finish - flush, and mark the recording complete.
- * No events may follow. Returns 0, or the first -errno of writing. If then
- * tsct_recording_writer_error() is 0, all events are in the files, and only the metadata is
- * incomplete.
+ * tsct_recording_writer_finish - flush, and mark the recording complete. No events may
+ * follow. Returns 0, or the first -errno of writing. If this call fails, but
+ * tsct_recording_writer_error() returns 0, all events are in the files, and only the
+ * metadata is incomplete.
  */
 int tsct_recording_writer_finish(struct tsct_recording_writer *writer);
 
@@ -193,7 +193,7 @@ void tsct_recording_writer_written(const struct tsct_recording_writer *writer,
 __u64 tsct_recording_writer_cpu_events(const struct tsct_recording_writer *writer, __u32 stream,
 			     __u32 cpu);
 
-/* Gets the counter values of a CPU's first and last event. Returns false if it has none. */
+/* Gets the counter values of a CPU's first and last event. Returns false if there is none. */
 bool tsct_recording_writer_cpu_span(const struct tsct_recording_writer *writer, __u32 stream,
 			  __u32 cpu, __u64 *ret_first, __u64 *ret_last);
 
@@ -201,13 +201,13 @@ bool tsct_recording_writer_cpu_span(const struct tsct_recording_writer *writer, 
 
 /*
  * tsct_clock_pairing_make - set rec->real to one straight clock for the whole recording,
- *	rec->segments to the clock's segments, and rec->errors to their bounds
- * @state: the clock's state, read immediately before
+ * 	rec->segments to the clock's segments, and rec->errors to their bounds
+ * @state: the clock's state, read immediately before the call
  *
  * rec->real holds from rec->begin, or from the start of the clock's last epoch if that is
- * later, to rec->end. rec->end may be provisional: later, the bound of rec->real grows like
- * the clock's. On an error rec->real is unchanged. Returns 0; -EAGAIN: the clock's history
- * does not cover that time; -EINVAL: impossible clock params; or -ENOMEM.
+ * later, to rec->end. rec->end may be provisional: after rec->end, the bound of rec->real
+ * grows like the clock's bound. On an error rec->real is unchanged. Returns 0; -EAGAIN: the
+ * clock's history does not cover this time; -EINVAL: impossible clock params; or -ENOMEM.
  */
 int tsct_clock_pairing_make(struct tsct_recording *rec,
 		       const struct tsct_clock *clock,
@@ -216,8 +216,8 @@ int tsct_clock_pairing_make(struct tsct_recording *rec,
 /*
  * tsct_clock_pairing_note - store the clock's present segments in rec->segments
  *
- * Call it after each sample of the clock: later, the clock has worse bounds of this time,
- * as it keeps one bound per segment, and joins old segments. Returns 0, -EAGAIN or -ENOMEM.
+ * Call it after each sample of the clock: later, the clock has larger bounds for the present time,
+ * as the clock keeps one bound per segment, and joins old segments. Returns 0, -EAGAIN or -ENOMEM.
  */
 int tsct_clock_pairing_note(struct tsct_recording *rec, const struct tsct_clock *clock,
 			    const struct tsct_clock_state *state);
@@ -230,12 +230,12 @@ struct tsct_drain;
  * tsct_drain_open - begin to copy the rings of a channel to a stream class
  * @channel: channel with TSCT_ROLE_READ; the caller closes it after the drain
  * @clock: an event more than 1 ms after the present time of @clock is counted as
- *	TSCT_LOSS_DISORDER
+ * 	TSCT_LOSS_DISORDER
  *
- * Events before rec->begin are dropped, and losses before it are not counted, as they are no
- * part of the recording. With rec->snapshot nothing is dropped. From now on the counts in
- * rec->streams[stream] (published_begin, published_end, losses) are kept up to date, so that
- * they balance after each flush of the writer. Returns 0 or -errno.
+ * Events before rec->begin are dropped, and losses before rec->begin are not counted, as
+ * neither belong to the recording. With rec->snapshot nothing is dropped. From now on the
+ * counts in rec->streams[stream] (published_begin, published_end, losses) are kept up to
+ * date, so that these counts balance after each flush of the writer. Returns 0 or -errno.
  */
 int tsct_drain_open(struct tsct_channel *channel, const struct tsct_clock *clock,
 		    struct tsct_recording_writer *writer, struct tsct_recording *rec,
@@ -243,7 +243,7 @@ int tsct_drain_open(struct tsct_channel *channel, const struct tsct_clock *clock
 
 /*
  * tsct_drain_losses - return the losses of the rings so far, malloc'ed; NULL: out of memory
- * tsct_drain_count_since - count the losses since then, not since tsct_drain_open()
+ * tsct_drain_count_since - count losses since tsct_drain_losses(), not since tsct_drain_open()
  */
 struct tsct_ring_stat *tsct_drain_losses(struct tsct_channel *channel);
 void tsct_drain_count_since(struct tsct_drain *drain, const struct tsct_ring_stat *losses);
@@ -254,14 +254,14 @@ void tsct_drain_close(struct tsct_drain *drain);
  * @until: highest counter value of an event to copy; UINT64_MAX: no limit
  * @ret_taken: number of events taken from the rings
  *
- * Returns 0, or the -errno of writing; then, too, the events are taken from the rings.
+ * Returns 0, or the -errno of writing; the events are taken even if writing fails.
  */
 int tsct_drain_pass(struct tsct_drain *drain, __u64 until, __u64 *ret_taken);
 
 /*
- * tsct_drains_pass - call tsct_drain_pass() for all drains of a recording.
- * Then passes the counter value before which the drains have taken all events to
- * tsct_recording_writer_settle(). Returns 0, or the -errno of writing.
+ * tsct_drains_pass - call tsct_drain_pass() for all drains of a recording. Then
+ * calls tsct_recording_writer_settle() with the counter value before which the
+ * drains have taken all events. Returns 0, or the -errno of writing.
  */
 int tsct_drains_pass(struct tsct_drain *const *drains, unsigned int nr, __u64 until,
 		     __u64 *ret_taken);
@@ -289,8 +289,8 @@ int tsct_drain_oldest(struct tsct_channel *channel, __u64 *ret_cycles);
  */
 int tsct_drain_snapshot(struct tsct_drain *drain, __u64 until);
 
-/* Returns the lowest counter value that is expected of the events which later calls of
- * tsct_drain_pass() take, cycles. */
+/* Returns the lowest counter value, cycles, that is expected of events which later
+ * calls of tsct_drain_pass() will take. */
 __u64 tsct_drain_settled(const struct tsct_drain *drain);
 
 /* Returns the drain's reader of the channel; do not close it. */

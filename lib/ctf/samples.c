@@ -6,8 +6,8 @@
 #include "lib/sync/cluster.h"
 #include "samples.h"
 
-/* Numbers of a sync sample in the order of TSCT_SAMPLE_FIELDS, which is their order in a
- * payload; there, the source's name and a NUL follow. */
+/* Numbers of a sync sample in the order of TSCT_SAMPLE_FIELDS. A payload has these
+ * numbers in this order, then the source's name and a NUL. */
 #define FIELD(member, bytes)	{ offsetof(struct tsct_sync_sample, member), \
 	sizeof(((struct tsct_sync_sample *)0)->member), bytes }
 

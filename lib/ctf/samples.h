@@ -18,10 +18,10 @@ struct tsct_sync_sample {
 	__u64 number;		/* number of the sample, counted by the daemon from 1 */
 	struct tsct_exchange x;	/* exchange; its times are corrected by the
 				 * configured asymmetry */
-	/* flags, as of the time when the daemon sent the sample to the recorder: the
-	 * sample is in the window of the daemon's fit; the fit uses the sample */
+	/* flags, when the daemon sent the sample to the recorder: fitted: the sample
+	 * is in the window of the daemon's fit; kept: the fit uses the sample */
 	__u32 fitted, kept;
-	/* State of the polled node, as that node reports it: struct tsct_remote */
+	/* State of the polled node, as reported by the polled node: struct tsct_remote */
 	__u64 node, host, master;
 	__u32 timeline;		/* number of the timeline, given by the master */
 	__u32 status, depth;
@@ -49,13 +49,13 @@ struct tsct_sync_sample {
 #define TSCT_SAMPLE_NUMBERS	26	/* number of the fields before the source */
 #define TSCT_SAMPLE_BYTES_MAX	(8 * TSCT_SAMPLE_NUMBERS + TSCT_SAMPLE_SOURCE_MAX)
 
-/* Sets a number of a sample; @field: its index in TSCT_SAMPLE_FIELDS, from 0 */
+/* Sets a number of a sample; @field: index of the number in TSCT_SAMPLE_FIELDS, from 0 */
 void tsct_sample_set(struct tsct_sync_sample *sample, unsigned int field, __u64 value);
 
 /* Encodes a sample as an event's payload. Returns its length, at most TSCT_SAMPLE_BYTES_MAX. */
 __u32 tsct_sample_encode(const struct tsct_sync_sample *sample, void *to);
 
-/* Returns the reason why a sample allows no valid fit, or NULL. */
+/* Returns the reason why a sample allows no valid fit; NULL: the sample is valid. */
 const char *tsct_sample_check(const struct tsct_sync_sample *sample);
 
 /* Adds the stream class of sync samples, and its event class, to a recording whose channels

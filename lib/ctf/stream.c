@@ -21,7 +21,7 @@
 		 TSCT_DELTA_ROOM + sizeof(struct tsct_packet))
 
 /*
- * Largest accepted packet, bytes: larger than any that tsctrace writes, but a damaged
+ * Largest accepted packet, bytes. tsctrace only writes smaller packets; a damaged
  * header must not cause a huge allocation.
  */
 #define PACKET_BYTES_MAX	(16ULL << 20)
@@ -116,7 +116,7 @@ int tsct_fsync(int fd)
 	return !fsync(fd) || errno == EINVAL || errno == EROFS ? 0 : -errno;
 }
 
-/* Opens the file, for a single write, because there may be more CPUs than descriptors. */
+/* Opens the file for one write only, because there may be more CPUs than descriptors. */
 static int open_file(const struct tsct_stream_writer *w)
 {
 	int fd = openat(w->file.dirfd, w->file.name,
@@ -146,9 +146,9 @@ static bool is_written(int fd, __u64 from, __u64 to)
 
 /*
  * After a file grew from @from to @to bytes: begins to write each completed part to the disk,
- * and removes older parts, which are written, from the page cache. So a recording neither
+ * and removes older parts that are on disk from the page cache. So a recording neither
  * displaces other files from memory, nor waits for the disk when the kernel's limit of
- * unwritten pages is reached. Errors are ignored: not all files and kernels can do this.
+ * unwritten pages is reached. Errors are ignored: not all files and kernels support this.
  */
 static void release_pages(int fd, __u64 from, __u64 to)
 {
@@ -382,7 +382,7 @@ static int read_packet(struct tsct_stream_reader_dir *dir, struct tsct_stream_re
 	s->cut = (size_t)got < content;
 	if (s->cut)
 		damage_cut(dir, s, s->pos + got);
-	/* The packet's header was read before, so the file was truncated since then. */
+	/* The packet's whole header was read before, so the file has been truncated since. */
 	if ((size_t)got < sizeof(s->head))
 		return 0;
 	s->next = end_of(s, fd, got);
@@ -403,7 +403,7 @@ static int open_stream(struct tsct_stream_reader_dir *dir, struct tsct_stream_re
 	struct stat st;
 	int fd;
 
-	/* Opens the file per packet, as there may be more CPUs than descriptors. */
+	/* Opens the file once per packet, as there may be more CPUs than descriptors. */
 	fd = openat(dir->dirfd, s->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0) {
 		if (errno != ENOENT || s->packets)
@@ -700,7 +700,7 @@ __u64 tsct_stream_reader_last_tick(const struct tsct_stream_reader_dir *dir,
 		return 0;
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
 		to = st.st_size;
-	/* Parts overlap by a header less one byte, so that each header is whole in a part. */
+	/* Parts overlap by the size of a header minus 1: each header is whole in one part. */
 	for (; to >= head && !end; to = from ? from + head - 1 : 0) {
 		from = to > TSCT_TAIL_BYTES ? to - TSCT_TAIL_BYTES : 0;
 		if (pread(fd, part, to - from, from) != to - from)

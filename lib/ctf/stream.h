@@ -15,18 +15,18 @@
 /* ---- event headers -------------------------------------------------------- */
 
 /*
- * Event headers of stream files, in front of each payload: the event's id, the low bits
- * of its tick that changed, and the thread if it is not the previous event's thread.
+ * Event headers of stream files, in front of each payload: the event's id, the low bits of the
+ * event's tick that changed, and the event's thread if the previous event has another one.
  *
- *	byte 0, bits 0-2	form: 0-3 compact, 4-7 extended, with low bits of
- *				the tick in 1, 2, 4, 8 bytes each
- *	compact	 bits 3-7	id
- *	extended bits 3-23	id: 16 bits, TSCT_DELTA_TID, and the 4 high bits of the id
- *	next 1-8 bytes		low bits of the tick
- *	next 4 bytes		thread id; only if the id has TSCT_DELTA_TID
+ * 	byte 0, bits 0-2	form: 0-3 compact, 4-7 extended, with low bits of
+ * 				the tick in 1, 2, 4, 8 bytes each
+ * 	compact	 bits 3-7	id
+ * 	extended bits 3-23	id: 16 bits, TSCT_DELTA_TID, and the 4 high bits of the id
+ * 	next 1-8 bytes		low bits of the tick
+ * 	next 4 bytes		thread id; only if the id has TSCT_DELTA_TID
  *
- * All numbers are little endian. So the header of an event has 2 bytes if the id is
- * below 32, the tick less than 256 above the previous event's, and the thread the same.
+ * All numbers are little endian. So an event's header has 2 bytes if the id is below 32, the
+ * tick is less than 256 above the previous event's, and the thread is the previous event's.
  *
  * The tick is the lowest tick that has these low bits and is not below the previous
  * event's tick. For the first event of a packet, the packet's first tick, which the
@@ -35,12 +35,12 @@
  *
  * Ticks never decrease. Options, which follow RISC-V's specification of trace time stamps:
  *
- *	tsc/16, tsc/256	4 or 8 low bits are dropped: struct tsct_tick_resolution
- *	interpolated	source ticks are divided: struct tsct_tick_resolution
- *	system, system/16, system/256, system-interpolated	the same of ns of system time
- *	off		every event has the first tick of its packet
- *	sync-every	a packet ends after a given number of events or bytes, or after
- *			a given time: struct tsct_packet_limits
+ * 	tsc/16, tsc/256	4 or 8 low bits are dropped: struct tsct_tick_resolution
+ * 	interpolated	source ticks are divided: struct tsct_tick_resolution
+ * 	system, system/16, system/256, system-interpolated	the same for ns of system time
+ * 	off		every event has the first tick of its packet
+ * 	sync-every	a packet ends after a given number of events or bytes, or after
+ * 			a given time: struct tsct_packet_limits
  */
 #define TSCT_DELTA_ID_MAX	0xfffff
 #define TSCT_DELTA_ID_LOW	0xffff	/* mask of the id's bits below TSCT_DELTA_TID */
@@ -117,8 +117,8 @@ static inline int tsct_delta_put(struct tsct_delta *delta, __u8 *to, __u32 id,
 #define TSCT_DELTA_SIZES_	0x0b07050409050302ULL
 
 /*
- * Reads an event header; TSCT_DELTA_ROOM bytes must be readable. The header's size is
- * computed without the tick, so finding the next event does not wait for the tick.
+ * Reads an event header; TSCT_DELTA_ROOM bytes must be readable. The header's size is computed
+ * without the tick, so the CPU can go on to the next event before it has the tick.
  */
 static inline int tsct_delta_get_room_(struct tsct_delta *delta, const __u8 *from,
 				       __u32 *ret_id)
@@ -187,7 +187,7 @@ static inline int tsct_delta_get(struct tsct_delta *delta, const __u8 *from,
 /* ---- coarser and finer ticks ---------------------------------------------- */
 
 /*
- * Conversion of the source's ticks to coarser or finer ones.
+ * Conversion of the source's ticks to coarser or finer file ticks.
  *
  * bits < 0: the lowest -bits bits of a source tick are dropped. bits > 0: a source tick
  * is divided into 2^bits file ticks. Events on the same source tick get successive file
@@ -247,10 +247,10 @@ static inline int tsct_tick_resolution_tick(struct tsct_tick_resolution *res,
 
 /*
  * A stream writer assembles packets and appends them to a file. If packets cannot be
- * written completely, the file is truncated to its size before that write. Recorder and
- * merge have one stream writer per stream class and location.
+ * written completely, the file is truncated to its size before the failed write.
+ * Recorder and merge have one stream writer per stream class and location.
  */
-/* File to be written, and values of all packet headers in it. Texts are not copied. */
+/* File to be written, and values that all of its packet headers have. Texts are not copied. */
 struct tsct_stream_writer_file {
 	int dirfd;
 	const char *name;
@@ -297,9 +297,9 @@ void tsct_stream_writer_init(struct tsct_stream_writer *w,
 			     const struct tsct_stream_writer_file *file);
 
 /*
- * tsct_stream_writer_start - begin the file at tick @begin; once, before any event.
- * The first packet is empty: CTF readers count losses between packets, so with an empty
- * packet they count losses before the first event, too. Returns 0 or -ENOMEM.
+ * tsct_stream_writer_start - begin the file at tick @begin; call it once, before any
+ * event. The first packet is empty: CTF readers count losses between packets, so they
+ * can also count losses before the first event. Returns 0 or -ENOMEM.
  */
 int tsct_stream_writer_start(struct tsct_stream_writer *w, __u64 begin);
 
@@ -466,7 +466,7 @@ struct tsct_stream_reader {
 	__u64 packets;			/* number of packets begun so far */
 	__u64 events;	/* number of events returned from earlier packets */
 	__u64 last;			/* tick at which the previous packet ends */
-	/* number of lost events, by the last valid packet header */
+	/* number of lost events that the last valid packet header states */
 	__u64 discarded;
 };
 
@@ -506,13 +506,13 @@ void tsct_stream_reader_update(struct tsct_stream_reader *s, const struct tsct_r
 		       const struct tsct_stream_reader_kind *kinds);
 
 /* Reads the header of the next packet into s->head, and passes over the packet's events. Returns
- * false at the end of the file, or if the rest of it is damaged (s->spoiled). */
+ * false at the end of the file, or if its rest is damaged (s->spoiled). */
 bool tsct_stream_reader_skip(struct tsct_stream_reader_dir *dir, struct tsct_stream_reader *s);
 
 /* Slow path of tsct_stream_reader_next(): a new packet, an event with strings, or damage */
 int tsct_stream_reader_next_slow(struct tsct_stream_reader_dir *dir, struct tsct_stream_reader *s);
 
-/* @from: header of the event, of @head bytes */
+/* Sets s->event to the event whose header, of @head bytes, is at @from. */
 static inline void tsct_stream_reader_give_(struct tsct_stream_reader *s, const __u8 *from,
 					    size_t head, size_t size,
 					    const struct tsct_stream_reader_kind *kind)
@@ -555,7 +555,7 @@ static inline int tsct_stream_reader_next_wide_(struct tsct_stream_reader_dir *d
 	return 1;
 }
 
-/* Decodes an event whose size its first byte determines. Returns false if the next is not one. */
+/* Decodes the next event if the event's first byte determines its size; else returns false. */
 static inline bool tsct_stream_reader_next_narrow_(struct tsct_stream_reader *s)
 {
 	static const __u64 masks[] = { 0xff, 0xffff, 0xffffffff, ~0ULL };
@@ -592,9 +592,8 @@ static inline int tsct_stream_reader_next(struct tsct_stream_reader_dir *dir,
 /*
  * tsct_stream_reader_last_tick - get the source tick at which a file's last packet ends
  * @max: a packet header with a later end is damaged, and ignored
- * @part: scratch buffer.
- * Reads the last part of the file, and earlier parts only if it has no packet header. Returns
- * 0 if the file has no packet header, or cannot be read.
+ * @part: scratch buffer. Reads the last part of the file, and earlier parts only if later
+ * parts have no packet header. Returns 0 if the file has no packet header, or cannot be read.
  */
 __u64 tsct_stream_reader_last_tick(const struct tsct_stream_reader_dir *dir,
 				   const struct tsct_stream_reader *s, __u64 max,

@@ -57,7 +57,7 @@ static __u64 system_ns(const struct tsct_clock_params *params, __u64 cycles)
 	return ns > 0 ? ns : 0;
 }
 
-/* Returns what ticks are made of: system time in ns, or cycles. */
+/* Returns the value from which a tick is made: ns of system time, or @cycles. */
 static __u64 to_source(const struct tsct_tick_encoder *encoder, __u64 cycles)
 {
 	return tsct_timestamps_system(encoder->timestamps) ?
@@ -69,8 +69,8 @@ static void note_error(struct tsct_tick_encoder *encoder, __u64 cycles)
 	const struct tsct_clock_params *params = &encoder->params;
 	__u64 error_ps = tsct_clock_params_error_ps(params, cycles);
 
-	/* Error bound of all events: the larger of the bound at @cycles and of
-	 * past_error_ps, as events still in rings are earlier than @cycles */
+	/* Error bound of all events: the larger one of the bound at @cycles and past_error_ps, as
+	 * events that are still in rings are earlier than @cycles */
 	error_ps = max(error_ps, params->past_error_ps);
 	encoder->error_ps = max(encoder->error_ps, error_ps);
 }

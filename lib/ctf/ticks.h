@@ -15,7 +15,8 @@
  * in its packet, ns; all events of a packet have the tick of the first event */
 #define TSCT_UNTIMED_NS		100000000
 
-/* Returns log2 of the file ticks per cycle, or per ns of system time; negative: coarser. */
+/* Returns log2 of the file ticks per cycle, or per ns of system time; it may be
+ * negative. */
 int tsct_timestamps_bits(__u32 timestamps);
 
 /* Returns true if ticks are system time. */
@@ -59,7 +60,7 @@ struct tsct_stamp_period tsct_recording_stamp_period(const struct tsct_recording
 struct tsct_tick_encoder {
 	__u32 timestamps;
 	int bits;
-	/* Fields for ticks of system time */
+	/* Fields that are used only if ticks are system time: */
 	/* params in force, from cycles to CLOCK_REALTIME */
 	struct tsct_clock_params params;
 	__u64 begin;		/* time of the recording's start, ns or cycles */
@@ -95,8 +96,8 @@ __u64 tsct_tick_encoder_settle(struct tsct_tick_encoder *encoder, __u64 cycles);
 __u64 tsct_tick_encoder_system(struct tsct_tick_encoder *encoder, __u64 cycles,
 			       __u64 last);
 
-/* Copy of a recording's description, in file ticks. The copy points into the original, so
- * it is not freed. */
+/* Copy of a recording's description, in file ticks. The copy points into the original; do
+ * not free the copy. */
 struct tsct_tick_figures {
 	struct tsct_recording rec;
 	struct tsct_recorded_node node;

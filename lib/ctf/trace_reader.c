@@ -61,9 +61,9 @@ struct tsct_trace {
 	struct tsct_order_cursor *heap;
 	unsigned int which;		/* events to read: mask of TSCT_TRACE_* */
 	bool started;
-	/* the heap's first stream, if its event was returned, and the tick before which its events
-	 * come before those of the others: until then its key in the heap is not updated. 0: none,
-	 * as in a live recording */
+	/* the heap's first stream, if its event was returned; and the tick before which no other
+	 * stream has an event: up to that tick the first stream's key in the heap is not updated.
+	 * 0: always update the key, as in a live recording */
 	struct tsct_stream_reader *first;
 	__u64 alone_until;
 	/* position of the last tick among the recording's error bounds; a pointer, as
@@ -293,7 +293,7 @@ static int add_streams(struct tsct_trace *t)
 	return 0;
 }
 
-/* Does the same as tsct_trace_step(), for any event. @is_read: t->first has read its next event. Not
+/* Slow path of tsct_trace_step(), for any event. @is_read: t->first has read its next event. Not
  * inline, so that the usual case needs few registers. */
 static __attribute__((noinline)) const struct tsct_trace_event *
 change_stream(struct tsct_trace *t, bool is_read, int *ret_err)
@@ -392,8 +392,8 @@ enum tsct_progress_state tsct_trace_progress(int dirfd, __u64 *ret_tick)
 	return state;
 }
 
-/* Returns true if @fresh, the metadata after @old, is of the same recording: only event
- * definitions may have been added. */
+/* Returns true if @fresh, read later than @old, describes the same recording. Event
+ * definitions may have been added, but not changed. */
 static bool is_same_recording(const struct tsct_recording *old,
 			      const struct tsct_recording *fresh)
 {
@@ -421,7 +421,8 @@ static bool is_same_recording(const struct tsct_recording *old,
 	return true;
 }
 
-/* Moves the definitions of @old to @fresh, as returned events point at these definitions. */
+/* Moves the definitions of @old to @fresh, as events that callers have point at these
+ * definitions. */
 static void keep_defs(struct tsct_recording *old, struct tsct_recording *fresh)
 {
 	struct tsct_event_def *def;

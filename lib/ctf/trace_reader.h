@@ -24,7 +24,7 @@ const struct tsct_recording *tsct_trace_recording(const struct tsct_trace *t);
 #define TSCT_TRACE_EVENTS	0x1	/* flag: return the events of channels */
 #define TSCT_TRACE_SAMPLES	0x2	/* flag: return the sync samples */
 #define TSCT_TRACE_STATEDUMP	0x4	/* flag: return the events of the statedump */
-/* Returns the flag of the events of a stream class. */
+/* Returns the TSCT_TRACE_* flag that selects the events of a stream class. */
 static inline unsigned int tsct_trace_class_flag(const struct tsct_recording *rec,
 						 __u32 class)
 {
@@ -40,7 +40,7 @@ static inline unsigned int tsct_trace_class_flag(const struct tsct_recording *re
 void tsct_trace_select(struct tsct_trace *trace, unsigned int which);
 
 /* Does the same as tsct_trace_next(), without a copy: returns the event, valid until the next call,
- * or NULL with the result 0 or -errno in *@ret. */
+ * or NULL, with 0 or -errno as tsct_trace_next() in *@ret. */
 const struct tsct_trace_event *tsct_trace_step(struct tsct_trace *trace, int *ret);
 
 /* Passes a sentence to the callback that tsct_trace_open() was given, if any. */
@@ -53,7 +53,7 @@ void tsct_trace_refuse(struct tsct_trace *trace,
 /* Returns the number of events lost while recording, as the packets read so far state. */
 __u64 tsct_trace_discarded(const struct tsct_trace *trace);
 
-/* Returns the descriptor of the recording's directory, which the trace closes. */
+/* Returns the descriptor of the recording's directory; do not close it. */
 int tsct_trace_dirfd(const struct tsct_trace *trace);
 
 /* ---- fields ------------------------------------------------------------------ */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads and writes that continue until all bytes are done: the kernel may do only a part */
+/* Reads and writes that continue until all bytes are done: a system call may do only a part */
 #ifndef TSCT_WHOLE_IO_H
 #define TSCT_WHOLE_IO_H
 

@@ -213,7 +213,7 @@ mkdir "$work/other" && printf '/* CTF 1.8 */\n\ntrace {\n' >"$work/other/metadat
 run_says 1 "not a tsctrace recording; written by another tracer" dump "$work/other"
 for magic in '\x57\x1d\xd1\x75' '\x75\xd1\x1d\x57'; do
 	printf "$magic"'\0\0\0/* CTF 1.8 */' >"$work/other/metadata"
-	run_says 1 "not a tsctrace recording; written by another tracer, such as LTTng, as CTF 1.8 in packets; trace-ctl merge, with tools/wings/ctf, makes one of it" dump "$work/other"
+	run_says 1 "not a tsctrace recording; written by another tracer, such as LTTng, as CTF 1.8 in packets; convert the trace by trace-ctl merge, built with tools/wings/ctf" dump "$work/other"
 done
 printf '\x1e{"type":"preamble","version":2}' >"$work/other/metadata"
 run_says 1 "written by another tracer as CTF 2" dump "$work/other"
