@@ -57,8 +57,8 @@ __u64 tsct_loss_total(const struct tsct_loss *loss);
  * Numbers of the events ever published in a ring, as the ring's head and blocks count
  * them. In a complete recording, this holds exactly:
  *
- * 	published_end - published_begin = counts.events + events lost by OVERRUN, BROKEN,
- * 		UNDEFINED, MALFORMED, DISORDER, UNWRITTEN, TRUNCATED, DAMAGED
+ *	published_end - published_begin = counts.events + events lost by OVERRUN, BROKEN,
+ *		UNDEFINED, MALFORMED, DISORDER, UNWRITTEN, TRUNCATED, DAMAGED
  *
  * This difference plus the events lost by FULL to REFUSED is the number
  * of attempts to write an event.
@@ -427,7 +427,7 @@ struct tsct_packet_limits {
 /*
  * tsct_packet_limits_add - parse a limit, and add the limit to @limits
  * @text: a number of events: "1000", "2^10"; a time: "5us", "5ms", "5s"; or a size:
- * 	"512B", "16K", "16KiB"
+ *	"512B", "16K", "16KiB"
  *
  * Returns 0. On an error @limits is unchanged: -EINVAL: @text has none of these forms; -ERANGE: the
  * limit is out of range; -EEXIST: @limits has a limit of the same kind already.
@@ -670,7 +670,7 @@ const char *tsct_recording_node_name(const struct tsct_recording *rec, __u32 nod
 /*
  * tsct_error_bounds_make - compute rec->errors anew, from rec->real and rec->segments
  * tsct_error_bounds_make_old - compute rec->errors of a recording of an older version,
- * 	whose segments state no valid bound, from rec->real only
+ *	whose segments state no valid bound, from rec->real only
  *
  * If the recording is merged, or its ticks are not cycles of the segments, rec->errors are
  * all zero. Return 0 or -ENOMEM; after -ENOMEM only rec->real states bounds.
@@ -720,9 +720,9 @@ __u64 tsct_recording_error_of(const struct tsct_recording *rec,
 
 /*
  * tsct_recording_node_worst_ns - get the largest error bound of a node's times from tick @from to
- * 	tick @end, ns; of a merged recording: the largest one from its start to its end
+ *	tick @end, ns; of a merged recording: the largest one from its start to its end
  * tsct_recording_node_clock_ns - get the largest distance of a node's times from the node's
- * 	own CLOCK_REALTIME, from rec->begin to tick @end, ns
+ *	own CLOCK_REALTIME, from rec->begin to tick @end, ns
  *
  * Return UINT64_MAX if the bound is unknown for a part of that time.
  */
@@ -962,11 +962,11 @@ int tsct_meta_write_section(const struct tsct_recording *rec,
  *
  * tsct_tsdl_put_text - write a line of the block `env` with a text; NULL is the empty text
  * tsct_tsdl_put_head - write the block `trace`, and the types of fields: u8_t for the type
- * 	u8 of tsct_event_define(), and so on
+ *	u8 of tsct_event_define(), and so on
  * tsct_tsdl_put_event - write the block `event` of a definition; @context: its context field,
- * 	NULL: none
+ *	NULL: none
  * tsct_tsdl_put_syscalls - write enums of the names of system calls, for each integer type
- * 	that an event field with a system call's number has; @types: bit mask, 1 << TSCT_TYPE_*
+ *	that an event field with a system call's number has; @types: bit mask, 1 << TSCT_TYPE_*
  * tsct_tsdl_syscall_types - return a bit mask of the types of these fields in a definition
  */
 void tsct_tsdl_put_text(FILE *to, const char *key, const char *value);

@@ -96,7 +96,7 @@ void tsct_recording_writer_renew(struct tsct_recording_writer *writer);
  * the recording.
  *
  * tsct_recording_writer_define - add the definition of events that are appended with ID @id;
- * 	returns 0, -ENOMEM, or -EINVAL: too many definitions
+ *	returns 0, -ENOMEM, or -EINVAL: too many definitions
  * @is_rare: flag: the events leave the first 32 IDs to other events
  * tsct_recording_writer_knows - return true if events with ID @id were defined or appended
  */
@@ -137,7 +137,7 @@ struct tsct_records_done {
 
 /*
  * tsct_recording_writer_records - append the first events of a batch, up to an event that is
- * 	undefined, malformed, out of order or after @batch->until, or begins a file or packet
+ *	undefined, malformed, out of order or after @batch->until, or begins a file or packet
  *
  * Has the effect of tsct_recording_writer_event() for each appended event, in a small part of the
  * time. The caller passes the next event to tsct_recording_writer_event(). If the open packet is
@@ -201,7 +201,7 @@ bool tsct_recording_writer_cpu_span(const struct tsct_recording_writer *writer, 
 
 /*
  * tsct_clock_pairing_make - set rec->real to one straight clock for the whole recording,
- * 	rec->segments to the clock's segments, and rec->errors to their bounds
+ *	rec->segments to the clock's segments, and rec->errors to their bounds
  * @state: the clock's state, read immediately before the call
  *
  * rec->real holds from rec->begin, or from the start of the clock's last epoch if that is
@@ -230,7 +230,7 @@ struct tsct_drain;
  * tsct_drain_open - begin to copy the rings of a channel to a stream class
  * @channel: channel with TSCT_ROLE_READ; the caller closes it after the drain
  * @clock: an event more than 1 ms after the present time of @clock is counted as
- * 	TSCT_LOSS_DISORDER
+ *	TSCT_LOSS_DISORDER
  *
  * Events before rec->begin are dropped, and losses before rec->begin are not counted, as
  * neither belong to the recording. With rec->snapshot nothing is dropped. From now on the

@@ -18,12 +18,12 @@
  * Event headers of stream files, in front of each payload: the event's id, the low bits of the
  * event's tick that changed, and the event's thread if the previous event has another one.
  *
- * 	byte 0, bits 0-2	form: 0-3 compact, 4-7 extended, with low bits of
- * 				the tick in 1, 2, 4, 8 bytes each
- * 	compact	 bits 3-7	id
- * 	extended bits 3-23	id: 16 bits, TSCT_DELTA_TID, and the 4 high bits of the id
- * 	next 1-8 bytes		low bits of the tick
- * 	next 4 bytes		thread id; only if the id has TSCT_DELTA_TID
+ *	byte 0, bits 0-2	form: 0-3 compact, 4-7 extended, with low bits of
+ *				the tick in 1, 2, 4, 8 bytes each
+ *	compact	 bits 3-7	id
+ *	extended bits 3-23	id: 16 bits, TSCT_DELTA_TID, and the 4 high bits of the id
+ *	next 1-8 bytes		low bits of the tick
+ *	next 4 bytes		thread id; only if the id has TSCT_DELTA_TID
  *
  * All numbers are little endian. So an event's header has 2 bytes if the id is below 32, the
  * tick is less than 256 above the previous event's, and the thread is the previous event's.
@@ -35,12 +35,12 @@
  *
  * Ticks never decrease. Options, which follow RISC-V's specification of trace time stamps:
  *
- * 	tsc/16, tsc/256	4 or 8 low bits are dropped: struct tsct_tick_resolution
- * 	interpolated	source ticks are divided: struct tsct_tick_resolution
- * 	system, system/16, system/256, system-interpolated	the same for ns of system time
- * 	off		every event has the first tick of its packet
- * 	sync-every	a packet ends after a given number of events or bytes, or after
- * 			a given time: struct tsct_packet_limits
+ *	tsc/16, tsc/256	4 or 8 low bits are dropped: struct tsct_tick_resolution
+ *	interpolated	source ticks are divided: struct tsct_tick_resolution
+ *	system, system/16, system/256, system-interpolated	the same for ns of system time
+ *	off		every event has the first tick of its packet
+ *	sync-every	a packet ends after a given number of events or bytes, or after
+ *			a given time: struct tsct_packet_limits
  */
 #define TSCT_DELTA_ID_MAX	0xfffff
 #define TSCT_DELTA_ID_LOW	0xffff	/* mask of the id's bits below TSCT_DELTA_TID */

@@ -33,8 +33,8 @@
  *			less than the bounds, shifts whole nodes by less than their bounds.
  *
  * Writing then copies the events, file by file, in any number of threads. The global tick of an
- * event is raised if it would not be after the tick of the event before it in its file. The
- * bounds grow by the largest such raise. The metadata is written last.
+ * event is raised if it would not be after the tick of the previous event in the same file. The
+ * bounds grow by the largest raise. The metadata is written last.
  *
  * Opening thousands of inputs takes time, so each step does all that is possible after the steps
  * before it. Only the table `plan` calls these steps. A step hands results to later steps by the
@@ -46,10 +46,10 @@
  * alike. With one part there is nothing to join: readers need not know about parts.
  * Documentation/merge.rst has the reasons.
  *
- * Each file calls only files before it in this list: ranks.c; merge_parts.c (errors, lists);
- * merge_contradiction.c; merge_define.c; merge_open.c (inputs, merge_do()); merge_identity.c;
- * merge_mpi.c; merge_axis.c; merge_map.c; merge_bound.c; merge_settle.c; merge_copy.c;
- * merge_ends.c; merge_messages.c; merge_shift.c; this one.
+ * Each file calls only functions of files before it in this list: ranks.c; merge_parts.c (errors,
+ * lists); merge_contradiction.c; merge_define.c; merge_open.c (inputs, merge_do());
+ * merge_identity.c; merge_mpi.c; merge_axis.c; merge_map.c; merge_bound.c; merge_settle.c;
+ * merge_copy.c; merge_ends.c; merge_messages.c; merge_shift.c; this one.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -178,7 +178,8 @@ static int make_uuid(struct tsct_merge *m)
 	return 0;
 }
 
-/* Removes the nodes whose reason, up to "; ", ends with "(recording ID)" from a list of nodes. */
+/* Removes each node from @all whose reason ends with " (recording ID)", the ID of
+ * @uuid. */
 static void drop_missing(char **all, const void *uuid)
 {
 	char mark[48], *begin, *end;
@@ -201,7 +202,7 @@ static void drop_missing(char **all, const void *uuid)
 }
 
 /* Names the nodes that are missing in the result: those in options.missing_nodes, and those
- * that merged inputs name as missing; but not those whose recording is in an input. */
+ * that merged inputs name as missing; but not nodes whose recording is in an input. */
 static int name_missing_nodes(struct tsct_merge *m)
 {
 	const struct tsct_blob *texts = &m->list[MERGE_MISSING], *present = &m->list[MERGE_PRESENT];
@@ -267,7 +268,7 @@ static const struct merge_step plan[] = {
 	{ .all = merge_shift },
 };
 
-/* By list: function that joins the lists of two parts; NULL: the second is appended to the first */
+/* By list: function that joins the lists of two parts; NULL: the second list is appended */
 static tsct_ranks_combine *const join_by[MERGE_LISTS] = {
 	[MERGE_TIMELINES] = merge_combine_timelines,
 	[MERGE_CLOCKS] = merge_combine_clocks,

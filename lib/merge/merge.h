@@ -8,8 +8,8 @@
  *	tsct_merge_write()	writes the events, file by file, in any number of
  *				threads, then the metadata
  *
- * With several ranks, each rank calls both functions, and a call returns the same at all
- * ranks. Documentation/merge.rst has the decisions and their reasons.
+ * With several ranks, each rank calls both functions, and a call returns the same result
+ * at all ranks. Documentation/merge.rst has the decisions and their reasons.
  */
 #ifndef TSCT_MERGE_H
 #define TSCT_MERGE_H
@@ -20,7 +20,7 @@
 struct tsct_merge;
 struct tsct_ranks;
 
-/* Callback that receives a remark for the user; any thread calls it, but only one at a time */
+/* Callback that receives a remark for the user; any thread may call it, one at a time */
 typedef void tsct_merge_note(void *arg, const char *sentence);
 
 /* Progress of writing. Threads add to bytes_done and events: read these with READ_ONCE(). */
@@ -47,12 +47,12 @@ struct tsct_merge_options {
 	bool as_fitted;		/* flag: do not shift the times of nodes, even if
 				 * messages are then received before they are sent */
 	bool salvage;		/* flag: keep the readable part of damaged inputs */
-	/* nodes that have no recording among the inputs, and why: "NAME: WHY; NAME: WHY";
-	 * NULL: none. The result names them. */
+	/* nodes that have no recording among the inputs, and the reasons: "NAME: REASON;
+	 * NAME: REASON"; NULL: none. The result names these nodes. */
 	const char *missing_nodes;
 	unsigned int jobs;	/* number of threads; 0: one per CPU */
 	/* processes that merge together (ranks.h), each with a part of the inputs; NULL:
-	 * this process merges alone. All other options are the same in all of them */
+	 * this process merges alone. All other options are the same in all processes */
 	const struct tsct_ranks *ranks;
 	tsct_merge_note *note;	/* may be NULL */
 	tsct_merge_poll *poll;	/* may be NULL */
@@ -63,8 +63,8 @@ struct tsct_merge_options {
  * tsct_merge_plan - examine all inputs, write nothing
  * @ret: set on failure, too; the caller frees it in any case
  *
- * Returns 0; -EINVAL: the inputs cannot be merged; -EBADMSG: an input is damaged;
- * -EINTR; or another -errno. tsct_merge_why() then has the reason and the input.
+ * Returns 0; -EINVAL: the inputs cannot be merged; -EBADMSG: an input is damaged; -EINTR; or
+ * another -errno. tsct_merge_why() then returns the reason, which names the input.
  */
 int tsct_merge_plan(const struct tsct_merge_options *options,
 		    struct tsct_merge **ret);

@@ -77,13 +77,14 @@ struct axis_timeline {
 	__u32 number;
 };
 
-/* Answer for some adjacent inputs: are all of them on the timeline of the first one? */
+/* Facts about some adjacent inputs: whether all of them are on the first one's timeline */
 struct axis_timelines {
 	struct axis_timeline first;
 	__u32 first_input;
 	bool by_themselves;	/* flag: no input belongs to a cluster */
-	/* other_input: first input that is not on `first`, MERGE_NOBODY: none; other: its
-	 * timeline; why: the reason, "": the input is just on another timeline */
+	/* other_input: first input that is not on timeline `first`, MERGE_NOBODY: none; other:
+	 * timeline of that input; why: reason why that input is on no timeline, "": it is on
+	 * timeline `other` */
 	__u32 other_input;
 	struct axis_timeline other;
 	char why[MERGE_WHY_MAX / 4];
@@ -168,21 +169,21 @@ static void compare_timelines(const struct tsct_merge *m, char why[MERGE_WHY_MAX
 /* ---- comparison of nodes by their own clocks ------------------------------ */
 
 /* Returns true if the recording's clock was not compared with CLOCK_REALTIME at the end:
- * CLOCK_REALTIME may have been set since, and is then not the clock of the recording. */
+ * if CLOCK_REALTIME was set after the last comparison, the two clocks differ. */
 static bool is_in_holdover(const struct tsct_recording *rec)
 {
 	return !rec->merged && rec->status == TSCT_STATUS_HOLDOVER;
 }
 
-/* Facts about the nodes of some inputs. A flag is set if it holds for all these nodes */
+/* Facts about the nodes of some inputs. A flag is set if its statement holds for all nodes */
 struct clocks {
 	__u8 boot_id[16];	/* boot id of the first node */
 	bool one_boot;
 	bool synced_cluster;	/* flag: tsctraced.conf of each node has synced-cluster */
-	/* reason why a node's CLOCK_REALTIME has no bound to UTC, for the first such node;
-	 * "": all nodes have such a bound */
+	/* reason why CLOCK_REALTIME of a node has no bound relative to UTC, for the first
+	 * such node; "": all nodes have such a bound */
 	char no_utc[MERGE_WHY_MAX / 2];
-	__u64 worst_utc_ns;	/* largest bound to UTC of all nodes that have such a bound */
+	__u64 worst_utc_ns;	/* largest bound relative to UTC of all nodes that have one */
 };
 
 static void compare_utc(const struct merge_in *in, struct clocks *c)
@@ -194,7 +195,7 @@ static void compare_utc(const struct merge_in *in, struct clocks *c)
 
 	for (node = rec->nodes; node < rec->nodes + rec->nr_nodes && !*c->no_utc; node++) {
 		ns = tsct_recording_worst_utc_ns(node, &source);
-		/* A merged input may have the cluster's time, which has no bound to UTC. */
+		/* The cluster's time, which a merged input may have, has no bound to UTC. */
 		if (ns == UINT64_MAX || is_in_holdover(rec) || (rec->merged &&
 		    (rec->compared == TSCT_COMPARED_UNKNOWN || rec->timeline.on)))
 			snprintf(c->no_utc, sizeof(c->no_utc), "%s: node %s was never"
@@ -225,8 +226,8 @@ int merge_combine_clocks(struct tsct_blob *left, const struct tsct_blob *right)
 int merge_list_clocks(struct tsct_merge *m, struct merge_in *in)
 {
 	const struct tsct_recording *rec = in->rec;
-	/* The nodes of a merged input that were never compared are of several
-	 * machines, or of one machine with contradicting clocks. */
+	/* If the nodes of a merged input were never compared, they are of
+	 * several machines, or of one machine with contradicting clocks. */
 	struct clocks c = {
 		.one_boot = !rec->merged || rec->compared == TSCT_COMPARED_CLOCK,
 		.synced_cluster = true,
@@ -243,8 +244,8 @@ int merge_list_clocks(struct tsct_merge *m, struct merge_in *in)
 	return err ? err : merge_list_extend(m, MERGE_CLOCKS, &c, sizeof(c));
 }
 
-/* Sets m->compared: why times of different nodes can be compared if each node's own clock
- * is used. Refuses nodes that were never compared, unless options.force is set. */
+/* Sets m->compared: how times of two nodes can be compared if each node's own clock is
+ * used. Refuses nodes that were never compared, unless options.force is set. */
 static int compare_nodes(struct tsct_merge *m)
 {
 	const struct clocks *c = (const struct clocks *)m->list[MERGE_CLOCKS].data;
@@ -306,8 +307,8 @@ static int take_own(struct tsct_merge *m)
 	return err ? err : compare_nodes(m);
 }
 
-/* Uses sessions over MPI as samples, as the daemons' samples put the inputs on no common
- * timeline. Sets @why anew; "": the inputs now have a common timeline. Returns 0 or -errno. */
+/* Uses sessions over MPI as samples, as the daemons' samples give no common timeline. Sets
+ * @why anew; "": the inputs now have a common timeline. Returns 0 or -errno. */
 static int try_mpi(struct tsct_merge *m, char why[MERGE_WHY_MAX / 2])
 {
 	static const struct merge_step compare_again = {
@@ -523,8 +524,8 @@ static void find_series(const struct tsct_merge *m, const struct merge_in *in,
 		sent = &s->params[s->nr - 1];
 		if (s->has_params && s->node == m->axis.master)
 			set_axis(&c->axis[1], sent->base, sent->base_ns, sent->mult);
-		/* The master's counter is unknown: the axis is ns of cluster time. Its base
-		 * is the base time in the last clock params of a series of sync samples. */
+		/* In case the master's counter is unknown: the axis is ns of cluster time, and
+		 * begins at the base time in the last clock params of a series of sync samples. */
 		set_axis(&c->axis[2], (__u64)sent->base_ns, sent->base_ns, TSCT_NS_MULT);
 	}
 }
@@ -596,9 +597,9 @@ static __u64 wanted_hz(const struct tsct_merge *m)
 }
 
 /*
- * Sets the rate of global ticks so that the master's whole recording lasts as long as
- * by the master's wall clock. A recording of less than 1 s is extended to 1 s: from its
- * length in whole ns, the rate would be too coarse for the events of the other nodes.
+ * Sets the rate of global ticks so that the master's whole recording lasts as long as by the
+ * master's wall clock. A recording of less than 1 s is extended to 1 s: a rate from a shorter
+ * length, in whole ns, would be too coarse for the events of the other nodes.
  */
 static int frame_by_master(struct tsct_merge *m, const struct axis_candidates *c)
 {

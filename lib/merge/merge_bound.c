@@ -25,10 +25,10 @@ static int half_year(time_t s)
 }
 
 /*
- * Returns the error against UTC that no kernel states, ns: a server may smear a leap second
- * over up to a day before it or after it, and hides that from its clients; a kernel that
- * inserts a leap second has the same times twice. Leap seconds are announced half a year
- * ahead, so each end of a half year may have one.
+ * Returns the error relative to UTC that no kernel states, ns. A server may smear a leap
+ * second over up to a day before or after the leap second, and its clients cannot detect
+ * this; a kernel that inserts a leap second states the times of a second twice. Leap
+ * seconds are announced half a year ahead, so there may be one at each end of a half year.
  */
 static double leap_ns(__s64 ns)
 {
@@ -42,8 +42,8 @@ struct measured {
 	double residual_ns; /* residual of the fit, ns; below 0: nothing was fitted */
 };
 
-/* Computes the error bound at tick @local. If times are by the input's own clock, takes the
- * largest errors of that clock, and of CLOCK_REALTIME against UTC, from @local to @until. */
+/* Computes the error bound at tick @local. If times are by the input's own clock, uses the largest
+ * errors of that clock, and of CLOCK_REALTIME relative to UTC, from @local to @until. */
 static int measure_error(struct tsct_merge *m, const struct merge_in *in,
 			 __u64 local, __u64 until, struct measured *ret)
 {
@@ -167,9 +167,9 @@ static bool has_segment(const struct merge_in *in, __u32 epoch)
 
 /*
  * Raises bounds where a tick's epoch, and so its mapping, is not known: a disruption
- * came at an unknown tick after the last tick of one epoch, and before the first one
- * of the next. In an epoch without samples, the counter may have any distance from
- * the axis.
+ * came at an unknown tick after the last tick of one epoch, and before the first
+ * tick of the next epoch. In an epoch without samples, the counter may have any
+ * distance from the axis.
  */
 static void doubt_epochs(const struct tsct_merge *m, const struct merge_in *in,
 			 struct tsct_recorded_correction *c)
@@ -242,8 +242,8 @@ static int bound_input(struct tsct_merge *m, const struct merge_in *in,
 	c->residual_ps = ps < 9e18 ? (__u64)ps : INT64_MAX;
 	/*
 	 * The mapping of a new epoch of the node's counter may place bounds at global
-	 * ticks before the last bound of the previous epoch. Such bounds are raised to
-	 * the tick of that last bound, as global ticks of events are raised.
+	 * ticks before the last bound of the previous epoch. The ticks of such bounds
+	 * are raised to the tick of that last bound, as are global ticks of events.
 	 */
 	for (k = 1; k < nr; k++) {
 		b = &c->bounds[k];
@@ -293,7 +293,7 @@ static void count_samples(const struct merge_in *in,
 /*
  * Copies the error bounds of a merged input's nodes to the result. Adds 1 ns to each bound,
  * for rounding, if the input's global ticks are not those of the result. If the result
- * needs bounds to UTC, bounds to the clock of one machine are converted.
+ * needs bounds relative to UTC, bounds relative to one machine's clock are converted.
  */
 static void carry_bounds(struct tsct_merge *m, const struct merge_in *in)
 {
@@ -336,9 +336,9 @@ int merge_bound_anew(struct tsct_merge *m, struct merge_in *in)
 }
 
 /*
- * Sets the error bounds of a node's times against its own CLOCK_REALTIME, one per part of
- * the input: the largest error in that part. A part starts a little early, as several ticks
- * of the input may become one tick of the result.
+ * Sets the error bounds of a node's times relative to its own CLOCK_REALTIME, one per part
+ * of the input: the largest error in that part. A part starts a little early, as several
+ * ticks of the input may become one tick of the result.
  */
 static void bound_own_clock(const struct merge_in *in, struct tsct_recorded_node *to)
 {
@@ -359,8 +359,8 @@ static void bound_own_clock(const struct merge_in *in, struct tsct_recorded_node
 	}
 }
 
-/* Copies the error bounds of a merged input's node against its own CLOCK_REALTIME. Adds 1
- * ns to each, for rounding, if the global ticks of the input are not those of the result. */
+/* Copies the bounds of a merged input's node relative to the node's own CLOCK_REALTIME. Adds 1 ns
+ * to each, for rounding, if the global ticks of the input are not those of the result. */
 static void carry_clock(const struct tsct_merge *m, const struct merge_in *in,
 			const struct tsct_recorded_node *from, struct tsct_recorded_node *to)
 {
@@ -376,7 +376,7 @@ static void carry_clock(const struct tsct_merge *m, const struct merge_in *in,
 		};
 }
 
-/* Copies to the result the errors of an input's nodes against CLOCK_REALTIME and UTC. */
+/* Copies to the result the errors of an input's nodes relative to CLOCK_REALTIME and UTC. */
 static void carry_clock_errors(struct tsct_merge *m, const struct merge_in *in)
 {
 	const struct tsct_recording *rec = in->rec;
@@ -444,9 +444,9 @@ static void find_span(struct tsct_merge *m)
 	r->begin = UINT64_MAX;
 	r->end = 0;
 	for (in = m->in; in < m->in + m->nr; in++) {
-		/* Within a segment of an input, global ticks increase. From one segment
-		 * to the next, where the counter's next epoch starts, they may
-		 * decrease: so the lowest tick may be the start of any segment. */
+		/* Within a segment of an input, global ticks increase. From one segment to the
+		 * next, where the counter's next epoch starts, global ticks may decrease: so the
+		 * lowest global tick may be at the start of any segment. */
 		for (k = 0; k < in->nr_segments; k++) {
 			at = merge_global(in, k ? in->segment[k].begin : in->begin);
 			r->begin = min(r->begin, at);
@@ -488,10 +488,10 @@ int merge_make_clock(struct tsct_merge *m)
 }
 
 /*
- * Adds to each node's error bounds the largest raise of a global tick of the node that
- * kept ticks from decreasing (monotonic fixup), in ns. The error bound of the CTF clock
- * of the merged recording is the largest bound of all nodes; 0 if nodes were never
- * compared, so that there is no bound.
+ * Adds to each node's error bounds the largest time, ns, by which a global tick of the
+ * node was raised to keep ticks in order (monotonic fixup). The error bound of the CTF
+ * clock of the merged recording is the largest bound of all nodes; 0 if nodes were
+ * never compared, so that there is no bound.
  */
 static void bound_clock(struct tsct_merge *m)
 {

@@ -9,8 +9,8 @@
 #include "lib/ctf/ticks.h"
 #include "merge_private.h"
 
-/* Up to 1 / OUTLIERS of the exchanges may contradict a fit: fits drop that many as single
- * wrong packet times. If more contradict it, a counter changed. */
+/* Up to 1 / OUTLIERS of the exchanges may contradict a fit: such single packets have wrong times,
+ * and fits drop them. If more exchanges contradict a fit, a counter changed. */
 #define OUTLIERS	20
 /* Largest ratio between two rates of a counter, one by the samples and one by the
  * recording's clock: both clocks may be slewed by 10 % (adjtimex(2), tick). */
@@ -55,7 +55,7 @@ static bool window_contradicts(const struct tsct_series *s, double hz,
 	if (tsct_series_fit(s, TSCT_FIT_HULL, hz, x[0].t1, x[nr - 1].t1,
 			    x[nr / 2].t1, &fit, NULL))
 		return false;	/* the merge will report that no fit is possible */
-	/* A fit over a short time knows the rate only to +- rate_error. */
+	/* A fit over a short time gives the rate only within +- rate_error. */
 	ratio = tsct_fit_rate(&fit, fit.at) * tsct_series_ns(s) * hz * 1e-9;
 	rate_error = fit.rate_error * tsct_series_ns(s) * hz * 1e-9;
 	wrong_rate = ratio - rate_error > RATE_RATIO || ratio + rate_error < 1 / RATE_RATIO;
@@ -98,7 +98,7 @@ static bool has_sample_of(const struct merge_in *in,
 }
 
 /* Returns true if no sample of the recording is missing: a killed recorder did not write
- * the last samples, and a damaged file lacks some. */
+ * the last samples, and a damaged file lacks some samples. */
 static bool has_all_samples(const struct merge_in *in)
 {
 	const struct tsct_recording *rec = in->rec;
@@ -111,8 +111,8 @@ static const char *find_foreign(const struct merge_in *in)
 {
 	const struct tsct_recorded_sync *sync = merge_sync(in);
 	const __u64 late = (__u64)(LATE_S * in->hz);
-	/* sync->end.end is after the last event: there the last session ended, or the last
-	 * samples were requested without a session. */
+	/* sync->end.end is after the last event: the last session ended at this tick, or,
+	 * without sessions, the last samples were fetched. */
 	const __u64 end = sync->end.end > in->end ? sync->end.end : in->end;
 	const struct tsct_series *s;
 	unsigned int i;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads files of the inputs with global ticks, and copies them. Files are independent, so
- * any number of threads copy: each takes the next file. The caller waits for the threads.
+ * Reads files of the inputs, gives the events global ticks, and writes the events to the
+ * result. Files are independent, so any number of threads copy, one file after the other.
  */
 #include <inttypes.h>
 #include <sched.h>
@@ -46,8 +46,8 @@ int merge_reader_turn(struct merge_reader *r, __u64 *ret_global)
 	while (r->segment + 1 < r->in->nr_segments &&
 	       stamp > r->in->segment[r->segment].end) {
 		r->segment++;
-		/* r->cursor gets the mapping of the next segment, and keeps its last
-		 * global tick, as the lower limit of the next global tick. */
+		/* r->cursor gets the next segment's mapping, and keeps the last global tick, which
+		 * is a lower limit of the next event's global tick. */
 		r->cursor.mapping = &r->in->segment[r->segment].correct;
 		r->cursor.line.len = 0;
 		if (!tsct_mapping_cursor_next(&r->cursor, stamp, ret_global))

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Defines the merged recording without its events: the nodes, locations and files of this
- * part's inputs, in order, and the channels and event types of all inputs. Channels and event
- * types are listed once each, in the order in which inputs first have them. The list of some
- * inputs and the list of the next inputs are combined by appending to the first what it lacks.
- * So the list of all inputs, and the event ids, do not depend on how inputs are divided.
+ * Defines the merged recording without its events: the nodes, locations and files of this part's
+ * inputs, in order, and the channels and event types of all inputs. Channels and event types are
+ * listed once each, in the order in which inputs first have them. To combine the list of some
+ * inputs with the list of the next inputs, the elements that the first list lacks are appended to
+ * it. So the list of all inputs, and the event ids, do not depend on how inputs are divided.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -30,7 +30,7 @@ static bool copy_text(char **text, bool always)
 	return *text;
 }
 
-/* @node: index of the node in the result; @sync: the node's sync state in this merge */
+/* Copies a node. @node: its index in the result; @sync: its sync state in this merge */
 static bool copy_node(struct tsct_recorded_node *to, __u32 node,
 		      const struct tsct_recorded_node *from,
 		      const struct tsct_recorded_sync *sync, const struct merge_in *of)
@@ -181,8 +181,8 @@ static int find_name(const struct tsct_merge *m, const char *name)
 	return -ENOENT;
 }
 
-/* Finds a stream class of the result by the name of a channel, or by the name that
- * add_class() derived from that name. Returns its index or -ENOENT. */
+/* Finds a stream class of the result by the name of a channel, or by the name that add_class() made
+ * from the channel's name. Returns the class's index or -ENOENT. */
 static int find_class(const struct tsct_merge *m, const char *name, __u32 kernel)
 {
 	const size_t len = strlen(name);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Sorts the sends and receives of a rank's inputs by time, in bounded memory: sorted runs
- * are written to a file without a name, then all runs are read together. Ends with the same
- * tick stay in the order in which they were added.
+ * Sorts the ends of messages (sends and receives) of a rank's inputs by time, in bounded
+ * memory: sorted runs are written to a file without a name, then all runs are read
+ * together. Ends with the same tick stay in the order in which they were added.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 #include "lib/ctf/whole_io.h"
 #include "merge_messages.h"
 
-/* Number of ends of each run that are in memory while runs are read: 10 KiB */
+/* Number of ends of each run that are in memory while runs are read; takes 10 KiB */
 #define PART	256
 
 struct run {
@@ -60,7 +60,7 @@ void merge_ends_free(struct merge_ends *e)
 	if (!e)
 		return;
 	for (i = 0; i < e->nr_runs; i++)
-		/* A run that was not written has the buffer as its part, freed below. */
+		/* If a run was not written, its part is the buffer, which is freed below. */
 		if (e->run[i].part != e->buffer)
 			free(e->run[i].part);
 	if (e->fd >= 0)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Refuses duplicate inputs, and inputs that were made days apart by their clocks.
- * Several recordings of a node are accepted if they do not overlap in time, or have
- * different channels. Finds recordings of one machine, and recordings of one boot whose clocks
+ * Refuses duplicate inputs, and inputs that were made days apart according to their clocks.
+ * Several recordings of a node are accepted if they do not overlap in time, or have different
+ * channels. Finds recordings of one machine, and recordings of one boot whose clocks
  * contradict each other.
  */
 #include <inttypes.h>
@@ -28,7 +28,7 @@ struct recorded_dir {
 };
 
 /* A node of an input. Nodes of the same merged input are not compared with each other: the
- * merge that made it refused duplicates. */
+ * merge that made the input refused duplicates. */
 struct holder {
 	__u8 uuid[16], boot_id[16];
 	__u64 host;		/* hash of the host's name */
@@ -98,8 +98,8 @@ static int list_nodes(struct tsct_merge *m, struct merge_in *in)
 		memcpy(h.uuid, node->uuid, sizeof(h.uuid));
 		memcpy(h.boot_id, node->boot_id, sizeof(h.boot_id));
 		b = node->correction.bounds;
-		/* A node of a merged input was recorded from the tick of the
-		 * node's first error bound to the tick of its last one. */
+		/* A node of a merged input was recorded from the tick of the node's first error
+		 * bound to the tick of its last error bound. */
 		if (in->merged && node->correction.nr_bounds) {
 			h.begin = merge_own_ns(in, b->tick);
 			b += node->correction.nr_bounds - 1;
@@ -198,8 +198,8 @@ static int by_claim(const void *a, const void *b, void *by_number)
 		tsct_compare(x->by->end, y->by->end) ?: tsct_compare(x->by->input, y->by->input);
 }
 
-/* `any`: the channel that ends last among the recorded channels compared so far; `other`:
- * the one that ends last among those that are not from the input of `any` */
+/* Of the recorded channels compared so far: `any` is the one whose recording ends last,
+ * `other` the one that ends last of those that are not from the input of `any` */
 struct latest {
 	const struct claim *any, *other;
 };
@@ -261,8 +261,8 @@ static int compare_inputs(struct tsct_merge *m, bool by_number,
 	return 0;
 }
 
-/* Lists the recorded channels of each node in @all; NULL: only counts them. Returns their
- * number. Holders and channels are in the order of inputs. */
+/* Lists the recorded channels of each node in @all; NULL: only counts the channels.
+ * Returns their number. Holders and channels are in the order of inputs. */
 static size_t claim_all(const struct identities *of, bool by_number, struct claim *all)
 {
 	const struct held_channel *c, *first = of->channel, *end = of->channel + of->nr_channels;
@@ -359,7 +359,7 @@ struct straight_clock {
 	double hz;
 	double error_ns;	/* error bound of the clock from `begin` to `end`, ns */
 	double growth_ppb;	/* growth of error_ns while the clock is not read, ppb */
-	/* index + 1 of an input whose clock contradicts this one; 0: none */
+	/* index + 1 of an input whose clock contradicts this clock; 0: none */
 	__u32 against;
 	__u32 pad;
 	struct tsct_clock_params real;
@@ -401,9 +401,9 @@ static double apart_ns(const struct straight_clock *a, const struct straight_clo
 
 /*
  * Returns true if the clocks of two recordings of one boot contradict each other. @a starts
- * first. At a tick of both recordings, their clocks may differ by the sum of their bounds;
- * in the last second of @a, in which its clock may not have been read, also by what a slew
- * explains. If the recordings do not overlap, CLOCK_REALTIME went from one clock to the
+ * first. At a tick of both recordings, the clocks may differ by the sum of their bounds. In
+ * the last second of @a, in which its clock may not have been read, a slew may add to this
+ * difference. If the recordings do not overlap, CLOCK_REALTIME went from one clock to the
  * other during the gap, while both bounds grew.
  */
 static bool clocks_contradict(const struct straight_clock *a, const struct straight_clock *b)
@@ -440,10 +440,10 @@ static int by_counter_and_begin(const void *a, const void *b)
 
 /*
  * Finds recordings of one boot whose clocks contradict each other: sorts MERGE_LINES, and sets
- * `against` of those. Either CLOCK_REALTIME was set between the recordings, or a virtual
- * machine's snapshot was restored, so that two machines have the same boot id. Merged inputs are
- * not examined, as their counters are unknown, and neither are recordings with --timestamps
- * system. Recordings of different sources of cycles are not compared.
+ * `against` of these recordings. Either CLOCK_REALTIME was set between the recordings, or a
+ * virtual machine's snapshot was restored, so that two machines have the same boot id. Merged
+ * inputs are not examined, as their counters are unknown, and neither are recordings with
+ * --timestamps system. Recordings of different sources of cycles are not compared.
  */
 static void mark_contradictions(struct tsct_merge *m)
 {
@@ -453,8 +453,8 @@ static void mark_contradictions(struct tsct_merge *m)
 
 	if (nr)
 		qsort(line, nr, sizeof(*line), by_counter_and_begin);
-	/* Compares each recording with one that starts earlier and has the same counter: of
-	 * these, the one that ends last, as the bounds have grown least since its end. */
+	/* Compares each recording with one of the same counter that starts earlier: with
+	 * the one that ends last, as the bounds have grown least since this end. */
 	for (l = line; l < line + nr; l++) {
 		if (compare_counters(last, l))
 			last = l;
@@ -503,8 +503,8 @@ static int by_machine(const void *a, const void *b, void *holders)
 		tsct_compare(i, k);
 }
 
-/* Returns true if the clocks of recordings of a boot contradict each other. Boots must be given
- * in rising order. */
+/* Returns true if the clocks of recordings of a boot contradict each other. Calls must pass
+ * boots in rising order. */
 static bool is_contradictory(struct machines *of, const __u8 *boot)
 {
 	const struct straight_clock *l;
@@ -559,8 +559,8 @@ static void join_nodes(struct machines *of, const __u32 *at, __u32 nr, __u32 *sa
 /*
  * Sets m->same. Recordings are of one machine if they have the boot, the name of the host and the
  * source of the ticks in common, unless their daemons have different ids, or their clocks
- * contradict each other. If some nodes of a boot differ in an id or source, those that lack
- * one are separate nodes. Nodes that an earlier merge joined stay joined.
+ * contradict each other. If some nodes of a boot differ in id or source, nodes of this boot
+ * without id or source are separate nodes. Nodes that an earlier merge joined stay joined.
  */
 int merge_find_same(struct tsct_merge *m)
 {

@@ -41,13 +41,13 @@ struct merge_peer {
 	__u64 node;		/* id of its node; valid if is_pollable */
 	__u64 begin, end;	/* same as in struct merge_in */
 	__u32 nr_nodes, nr_locations;	/* numbers of nodes and locations in the result */
-	__u32 is_pollable;	/* flag: other inputs may have polled its node */
+	__u32 is_pollable;	/* flag: nodes of other inputs may have polled its node */
 	__u32 complete;		/* flag: the recording is complete */
 	/* order in which inputs are mapped, such that parents come first; MERGE_NOBODY:
 	 * the node polled others in a circle, or depends on such a node */
 	__u32 round;
 	__u32 first_node;	/* index of its first node in the result */
-	/* flag: `real` is its clock all the time: it is not merged, and was not disrupted */
+	/* flag: `real` is the input's clock at all ticks: no merged input, no disruption */
 	__u32 has_clock;
 	__u32 pad;
 	struct tsct_clock_params real;
@@ -128,8 +128,8 @@ __u64 merge_global(const struct merge_in *in, __u64 local);
 int merge_make_correct(struct tsct_merge *m, struct merge_in *in,
 		       struct merge_segment *s);
 
-/* merge_list_polls() cuts an input into segments, and lists the inputs whose nodes it
- * polled. merge_settle() maps all inputs. */
+/* merge_list_polls() cuts an input into segments, and lists the inputs whose nodes
+ * the input's node polled. merge_settle() maps all inputs. */
 merge_for_input merge_list_polls;
 merge_for_all merge_settle;
 

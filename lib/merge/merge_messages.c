@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * Counts the messages of all inputs. Each rank reads the sends and receives of its inputs
- * and sorts them by global tick. Then the ranks exchange these ends in batches, in the order
- * of time: each end goes to the rank that owns the slice of its key, and is matched there.
- * Ends are only matched within their slice, even if one rank owns all slices: so the counts
- * do not depend on the number of ranks.
+ * and sorts them by global tick. Then the ranks exchange these ends of messages in batches,
+ * in the order of time: the rank that owns the slice of an end's key gets the end, and
+ * matches it. Ends are only matched within their slice, even if one rank owns all slices: so
+ * the counts do not depend on the number of ranks.
  */
 #include <stdlib.h>
 
@@ -165,8 +165,8 @@ static unsigned int owner_of(const struct walk *w, unsigned int slice)
 }
 
 /* Reads ends until there is a full batch, and the next end is later than the first end of
- * the batch: so the rank whose ends are the earliest can send some of them. Returns 0 or
- * -errno. */
+ * the batch: so the rank that has the earliest end can send at least this end. Returns 0
+ * or -errno. */
 static int read_ahead(struct walk *w)
 {
 	const struct merge_end *end;
@@ -215,8 +215,8 @@ static void match_end(struct walk *w, const struct merge_end *e)
 		tsct_message_received(matcher, e->key, &end);
 }
 
-/* Matches the ends that all ranks have sent to this one, in the order of ticks, then of
- * ranks. */
+/* Matches the ends that all ranks have sent to this rank, in the order of ticks, then
+ * of ranks. */
 static int match_all(struct walk *w)
 {
 	const unsigned int nr = w->merge->ranks->nr;
@@ -294,8 +294,8 @@ find_pair(const struct tsct_message_stats *stats, __u32 from, __u32 to)
 /*
  * Replaces two statistics of a pair of nodes that was in a merged input: the number of
  * violations and the shortest latency, both by the nodes' own clocks, before correction.
- * The merge that made the input has stored both in its metadata. They cannot be computed
- * from its events, whose times are global.
+ * The input's metadata has both statistics. They cannot be computed from the input's
+ * events, whose times are global.
  */
 static void carry_pair(const struct tsct_message_pair_stats *p, struct tsct_message_stats *to)
 {
@@ -384,7 +384,7 @@ static int combine_all(struct tsct_merge *m, struct tsct_message_stats *stats)
 
 /* ---- all messages ------------------------------------------------------------------ */
 
-/* Makes a matcher for each slice of this rank, and one that only has the counts. */
+/* Makes a matcher for each slice of this rank, and one for the counts of all matchers. */
 static int make_matchers(struct walk *w)
 {
 	struct tsct_messages_options options = {

@@ -20,7 +20,7 @@ struct merge_opened {
 	pthread_mutex_t lock;
 	struct merge_in *idle[IDLE_MAX];	/* ring of inputs that are open, but not used */
 	unsigned int next_idle;
-	/* inputs of other parts by which those of this part are mapped */
+	/* inputs of other parts by which inputs of this part are mapped */
 	struct merge_in **foreign;
 	unsigned int nr_foreign;
 };
@@ -37,7 +37,7 @@ static void report_damage_once(void *arg, const char *sentence)
 	merge_report_damage(in, sentence);
 }
 
-/* Reads the samples of an open input, unless it has them, or those of sessions over MPI. */
+/* Reads the samples of an open input that has neither these nor samples of sessions over MPI. */
 static int read_samples(struct tsct_merge *m, struct merge_in *in)
 {
 	const struct tsct_recording *rec = in->rec;
@@ -76,7 +76,7 @@ static int check_end(struct tsct_merge *m, const struct merge_in *in)
 	const struct tsct_recording *rec = in->rec;
 	__u32 i;
 
-	/* Only the part that the input belongs to reports remarks about it. */
+	/* Only the part to which the input belongs reports remarks about the input. */
 	if (in->index - m->first >= m->nr)
 		return 0;
 	/* Repeats the remarks of an earlier merge about the nodes of a merged input. */
@@ -171,7 +171,7 @@ static int open_first(struct tsct_merge *m, struct merge_in *in)
 	in->hz = 0x1p56 / (double)rec->real.mult * 1e9;
 	if (fit < 0)
 		fit = tsct_fit_kind_of(rec->nodes[0].sync.fit);
-	/* The recording may name a kind of fit of a later version: uses auto. */
+	/* If the recording names a kind of fit of a later version, auto is used. */
 	in->fit = fit < 0 ? TSCT_FIT_AUTO : (enum tsct_fit_kind)fit;
 	in->merged = rec->merged;
 	in->complete = rec->complete;
@@ -195,8 +195,8 @@ static int open_first(struct tsct_merge *m, struct merge_in *in)
 	return 0;
 }
 
-/* Opens an input if it is closed. If that fails, the input stays half open, as the merge
- * ends. */
+/* Opens an input if it is closed. If opening fails, the input stays half open: the merge
+ * then ends. */
 static int open_input(struct tsct_merge *m, struct merge_in *in)
 {
 	int err;

@@ -41,9 +41,9 @@ struct merge_in {
 	struct tsct_stream_reader_kind *kinds[TSCT_STREAMS_MAX + 1];
 
 	/* Kept while the input is closed: */
-	/* sync state by sessions over MPI. If mpi_sync.on, it replaces the recording's sync
-	 * state, and `series` has the samples of these sessions, and stays while the input
-	 * is closed */
+	/* sync state by sessions over MPI. If mpi_sync.on, mpi_sync replaces the
+	 * recording's sync state, and `series` has these sessions' samples, and is kept
+	 * while the input is closed */
 	struct tsct_recorded_sync mpi_sync;
 	bool *emptied;	/* flag per series: it was emptied, as its samples contradict each other */
 	bool contradictory;	/* flag: a series was emptied */
@@ -84,7 +84,8 @@ enum merge_list {
 	MERGE_LINES,		/* straight clocks of inputs (merge_identity.c) */
 	MERGE_SESSIONS,		/* sessions over MPI (mpi_sessions.c) */
 	MERGE_CANDIDATES,	/* one element: candidates for the axis (merge_axis.c) */
-	MERGE_POLLS,		/* pairs of inputs: one polled the other's node (merge_settle.c) */
+	MERGE_POLLS,		/* pairs: child's input, polled parent's
+				 * (merge_settle.c) */
 	MERGE_SHIFTS,		/* all nodes; later the shift of each node, ns (merge_shift.c) */
 	MERGE_STATS, MERGE_PAIRS,	/* statistics of messages (merge_messages.c) */
 	MERGE_LISTS,
@@ -122,8 +123,8 @@ struct tsct_merge {
 	enum tsct_compared compared;
 	/*
 	 * For TSCT_MERGE_CLUSTER: the axis to which each node's ticks are mapped, which is the
-	 * master's counter, or ns of cluster time if that counter is unknown. mult: length of a
-	 * count, 2^-56 ns
+	 * master's counter, or ns of cluster time if the master's counter is unknown. mult:
+	 * length of a count, 2^-56 ns
 	 */
 	struct tsct_recorded_timeline axis;
 	/* conversion of a position on `axis`, in counts, to a global tick; frame.hz:
@@ -158,8 +159,8 @@ int merge_fail_errno(struct tsct_merge *m, int err);
 __attribute__((format(printf, 2, 3)))
 void merge_note(struct tsct_merge *m, const char *format, ...);
 
-/* Reports damage of an input: as an error; with options.salvage as a remark, as the
- * readable part of the input is merged. */
+/* Reports damage of an input: as an error; or, with options.salvage, as a remark,
+ * because the readable part of the input is merged. */
 void merge_report_damage(const struct merge_in *in, const char *sentence);
 
 /* Reports a remark about all inputs to the user: rank 0 does, the other ranks do not. */
@@ -173,7 +174,7 @@ bool merge_is_stopped(struct tsct_merge *m);
 /* Adds an element to a list. Returns 0, or -ENOMEM after merge_fail(). */
 int merge_list_add(struct tsct_merge *m, enum merge_list list, const void *element, size_t size);
 
-/* Joins the list @other of @size bytes, of the next inputs, to a list. Returns the same. */
+/* Extends a list by @other, @size bytes, the list of the next inputs. Returns 0 or -errno. */
 int merge_list_extend(struct tsct_merge *m, enum merge_list list, void *other, size_t size);
 
 /*
@@ -211,8 +212,8 @@ struct merge_step {
 /* Does a step: if it fails, all parts get the error of the first part that failed. */
 int merge_do(struct tsct_merge *m, const struct merge_step *step);
 
-/* merge_use - open an input, until merge_leave() Returns 0; or -errno after merge_fail():
- * the input is not used then. */
+/* merge_use - open an input for use until merge_leave(). Returns 0; or -errno after
+ * merge_fail(): then do not call merge_leave(). */
 int merge_use(struct tsct_merge *m, struct merge_in *in, enum merge_need need);
 void merge_leave(struct tsct_merge *m, struct merge_in *in);
 
@@ -256,7 +257,7 @@ merge_for_all merge_identify, merge_find_same, merge_choose_time, merge_make_res
 
 /* ---- files (merge_copy.c) --------------------------------------------------------------- */
 
-/* Reads one file with global ticks */
+/* Reader of one file, which gives the file's events global ticks */
 struct merge_reader {
 	struct tsct_stream_reader s;
 	struct tsct_stream_reader_dir dir;
@@ -270,7 +271,7 @@ struct merge_reader {
 
 /*
  * Opens a file, and its input, until merge_reader_close(); any number of readers may be open.
- * @report: receives damage; NULL: it is not reported. Returns 0 or -errno.
+ * @report: receives damage; NULL: damage is not reported. Returns 0 or -errno.
  */
 int merge_reader_open(struct merge_reader *r, struct tsct_merge *m, const struct merge_file *file,
 		      tsct_trace_report *report, void *arg);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Maps each input's ticks to the axis: chooses its samples and fits them. Samples
- * around a tick give an estimate and its bound; cubic pieces run through estimates at
+ * Maps each input's ticks to the axis: chooses samples of the input, and fits these samples.
+ * Samples around a tick give an estimate and its bound; cubic pieces run through estimates at
  * knots. An input whose node polled another input is mapped after that input.
  */
 #include <inttypes.h>
@@ -31,7 +31,7 @@ static struct tsct_cubic straight_from(__u64 from, const struct merge_place *pla
 }
 
 /* Sets the pieces to cubics that pass through estimated positions. A short range of ticks
- * gets one straight line: two estimates so close determine no rate. */
+ * gets one straight line: two estimates that are so close together determine no rate. */
 static int run_through(struct tsct_merge *m, const struct merge_in *in,
 		       struct merge_segment *s, __u64 from, __u64 to)
 {
@@ -68,9 +68,9 @@ static int run_through(struct tsct_merge *m, const struct merge_in *in,
 }
 
 /*
- * Sets the segment's cubics: to those of the fit, if the fit is to the master's counter
- * and is not refined; else to cubics that pass through estimated positions. Returns 0
- * or an error of merge_estimate().
+ * Sets the segment's cubics: to the cubics of the fit, if it is a reference fit to the
+ * master's counter; else to cubics that pass through estimated positions. Returns 0 or
+ * an error of merge_estimate().
  */
 static int trace_pieces(struct tsct_merge *m, const struct merge_in *in,
 			struct merge_segment *s)
@@ -172,9 +172,9 @@ static bool is_by_master(const struct tsct_merge *m, const struct tsct_series *s
 }
 
 /*
- * Returns true if input @parent is mapped before input @child, which polled it. Nodes that
- * polled each other in a circle, and nodes that depend on such nodes, have no round: their
- * inputs are mapped last, in the order of inputs.
+ * Returns true if input @parent is mapped before input @child, whose node polled the node
+ * of @parent. Nodes that polled each other in a circle, and nodes that depend on such
+ * nodes, have no round: their inputs are mapped last, in the order of inputs.
  */
 static bool is_before(const struct tsct_merge *m, __u32 parent, __u32 child)
 {
@@ -282,8 +282,8 @@ static __u64 end_of_epoch(const struct tsct_merge *m, const struct merge_in *in,
 	return last;
 }
 
-/* Sets *@epoch to the lowest epoch of the counter that has sync samples, above *@epoch if
- * @any. Returns false if there is none. */
+/* Sets *@epoch to the lowest epoch of the counter that has sync samples and, if @any, is
+ * above *@epoch. Returns false if there is none. */
 static bool next_epoch(const struct tsct_merge *m, const struct merge_in *in,
 		       bool any, __u32 *epoch)
 {
@@ -353,9 +353,9 @@ static int settle_child(struct tsct_merge *m, struct merge_in *in)
 	return err;
 }
 
-/* Returns the input by whose clock the ticks of @in are mapped: @in itself, or the first
- * recording of its machine if both overlap, so that their events are in the order of their
- * counter. */
+/* Returns the input by whose clock the ticks of @in are mapped: @in itself, or, if both
+ * overlap, the first recording of the same machine, so that events of both are in the
+ * order of their common counter. */
 static const struct merge_peer *clock_of(const struct tsct_merge *m, const struct merge_in *in)
 {
 	const struct merge_peer *own = &m->peer[in->index], *p = m->peer;
@@ -495,7 +495,7 @@ static int open_parent(struct tsct_merge *m, __u32 index)
 }
 
 /* Opens the inputs by which inputs of this part are mapped, directly or through other
- * inputs. They stay open. */
+ * inputs. These inputs stay open. */
 static int open_parents(struct tsct_merge *m, const struct poll *first, const struct poll *end)
 {
 	__u8 *needed = calloc(m->options.nr + 1, sizeof(*needed));

@@ -22,8 +22,8 @@
  *	l + shift(B) - shift(A) >= 0
  *
  * The search looks for shifts close to 0 that satisfy this for all pairs: the deficit
- * of a pair is shared between its nodes in proportion to their limits, until there is
- * none. The order of nodes and pairs does not matter.
+ * of a pair is shared between its nodes in proportion to their limits, until no pair
+ * has a deficit. The order of nodes and pairs does not matter.
  */
 
 /* Largest number of rounds in which tsct_shift_find() changes shifts: a chain of nodes
@@ -133,8 +133,8 @@ static int by_number(const void *a, const void *b, void *nodes)
 
 /*
  * Finds recordings of one machine: nodes with equal numbers. They have the same counter, so
- * all get the shift of that node with the lowest index. @first[i] is set to that lowest index,
- * for each node i. @sorted: scratch array, one element per node
+ * all get the shift of the one of these nodes that has the lowest index. @first[i] is set to
+ * that lowest index, for each node i. @sorted: scratch array, one element per node
  */
 static void find_twins(struct shifted *all, __u32 nr, __u32 *first, __u32 *sorted)
 {
@@ -153,7 +153,7 @@ static void find_twins(struct shifted *all, __u32 nr, __u32 *first, __u32 *sorte
 }
 
 /* Sets the limits of shifts. If one recording of a node may not be shifted, no
- * recording of that node is. */
+ * recording of that node is shifted. */
 static void set_limits(const struct shifted *all, __u32 nr, const __u32 *first,
 		       struct tsct_shift *node)
 {
@@ -213,8 +213,8 @@ static int shift_input(struct tsct_merge *m, struct merge_in *in)
 	return err ? err : merge_bound_anew(m, in);
 }
 
-/* Replaces the list of nodes by the shift of each in ns. Returns 1; 0: no node is shifted; or
- * -errno after merge_fail(). */
+/* Replaces the list of nodes by the list of their shifts, ns. Returns 1; 0: no node is
+ * shifted; or -errno after merge_fail(). */
 static int search_shifts(struct tsct_merge *m, const struct tsct_message_stats *seen)
 {
 	struct tsct_blob *list = &m->list[MERGE_SHIFTS];

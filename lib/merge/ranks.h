@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ranks: processes that merge together. The merge only knows their number, and how two of
- * them trade bytes; its collective operations are made of such trades. All ranks call the
- * same operations in the same order.
+ * Ranks: processes that merge together. The merge only knows the number of ranks, and a
+ * function by which two ranks trade bytes; all collective operations use this function.
+ * All ranks call the same operations in the same order.
  *
  * An operation cannot fail: if memory is short, or a rank has ended, trade() or abort()
  * ends all ranks, as the other ranks would wait forever.
@@ -15,11 +15,11 @@
 
 #define TSCT_RANK_NONE	(~0U)
 
-/* Bytes in memory from malloc(), or NULL and 0 */
+/* Bytes in malloc'ed memory; data NULL and size 0: no bytes */
 struct tsct_blob {
 	char *data;
 	size_t size;		/* bytes */
-	size_t room;		/* size of the memory, bytes; 0: `size` */
+	size_t room;		/* size of the memory, bytes; 0: same as `size` */
 };
 
 struct tsct_ranks {
@@ -35,15 +35,15 @@ struct tsct_ranks {
 	void (*abort)(void *arg, int err);	/* ends all ranks; does not return */
 };
 
-/* The only rank, of a program that merges alone */
+/* The one rank of a program that merges alone */
 extern const struct tsct_ranks tsct_ranks_alone;
 
 /* tsct_blob_add - append @size bytes. Returns 0 or -ENOMEM. */
 int tsct_blob_add(struct tsct_blob *blob, const void *data, size_t size);
 void tsct_blob_free(struct tsct_blob *blob);
 
-/* Callback: combines the blob of some ranks, @left, with that of the ranks after them,
- * @right, in @left. Neither is empty. Must be associative. Returns 0 or -errno. */
+/* Callback: combines the blob of some ranks, @left, with the blob of the ranks after these, @right,
+ * in @left. Neither blob is empty. The operation must be associative. Returns 0 or -errno. */
 typedef int tsct_ranks_combine(struct tsct_blob *left, const struct tsct_blob *right);
 
 /* tsct_blob_combine - combine two blobs, which may be empty. @combine: NULL: appends @right to
@@ -52,7 +52,7 @@ int tsct_blob_combine(struct tsct_blob *left, const struct tsct_blob *right,
 		      tsct_ranks_combine *combine);
 
 /*
- * The wing `mpi`: operations of several ranks; one rank calls none of them.
+ * The wing `mpi`: operations of several ranks; a single rank calls none of these.
  *
  * tsct_ranks_reduce - combine the blobs of all ranks, in their order, at rank 0; see
  *	tsct_blob_combine()
