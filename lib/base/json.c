@@ -52,8 +52,7 @@ char *tsct_json_put_text(char *at, const char *text, size_t len)
 	return at;
 }
 
-/* Writes a text like tsct_json_put_text(), and also escapes characters of HTML
- * syntax. */
+/* Writes a text like tsct_json_put_text(), and also escapes characters of HTML syntax. */
 static char *put_html(char *at, const char *text, size_t len)
 {
 	const char *end = text + len;

@@ -17,7 +17,7 @@
 #define BATCH		4096	/* largest number of events taken from a CPU per pass */
 /* number of events taken before their space in the ring is released to writers */
 #define RELEASE		256
-#define AHEAD_NS	1000000	/* largest accepted time of an event minus present time, ns */
+#define AHEAD_NS	1000000	/* largest accepted lead of an event over present time, ns */
 /* Assumed longest time between an event's counter reading and its publication, ns */
 #define SETTLE_NS	100000000
 

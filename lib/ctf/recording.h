@@ -261,7 +261,7 @@ struct tsct_recorded_node {
 	char *kernel;
 	char *command;		/* recorded command; "": none */
 	char *provider;
-	/* selections, by enum tsct_requested; NULL: not requested, or an older version */
+	/* selections, by enum tsct_requested; NULL: none, or recorded by an older version */
 	char *requests[TSCT_REQUEST_NR];
 	/* number of kernel events that the rate limit dropped, known when the recording is
 	 * complete; limited_events: such numbers of each event, "sys_read/begin 3,
@@ -489,7 +489,7 @@ struct tsct_recording {
 	__u32 nr_locations;
 	__u64 begin;			/* ticks of the recording's start and end */
 	__u64 end;
-	/* number of ticks by which `end` is after the end in the metadata; not 0 only in an
+	/* number of ticks by which `end` is after the end in the metadata; 0, except in an
 	 * incomplete recording that was read: its `end` is the end of its last packet */
 	__u64 unstated;
 	/*
@@ -742,8 +742,7 @@ __u64 tsct_recording_utc_max_ns(const struct tsct_recording *rec, __u32 node, __
 				__u64 until);
 
 /* Returns the largest stated bound of the distance of a node's CLOCK_REALTIME from UTC, ns;
- * UINT64_MAX: unknown for a part of the recording. @ret_source: the bound's source,
- * TSCT_UTC_* */
+ * UINT64_MAX: unknown for a part of the recording. @ret_source: the bound's source, TSCT_UTC_* */
 __u64 tsct_recording_worst_utc_ns(const struct tsct_recorded_node *node,
 				  __u32 *ret_source);
 

@@ -232,10 +232,10 @@ struct tsct_drain;
  * @clock: an event more than 1 ms after the present time of @clock is counted as
  *	TSCT_LOSS_DISORDER
  *
- * Events before rec->begin are dropped, and losses before rec->begin are not counted, as
- * neither belong to the recording. With rec->snapshot nothing is dropped. From now on the
- * counts in rec->streams[stream] (published_begin, published_end, losses) are kept up to
- * date, so that these counts balance after each flush of the writer. Returns 0 or -errno.
+ * Events before rec->begin are dropped, and losses before rec->begin are not counted, as neither
+ * belongs to the recording. With rec->snapshot nothing is dropped. From now on the counts in
+ * rec->streams[stream] (published_begin, published_end, losses) are kept up to date, so that these
+ * counts balance after each flush of the writer. Returns 0 or -errno.
  */
 int tsct_drain_open(struct tsct_channel *channel, const struct tsct_clock *clock,
 		    struct tsct_recording_writer *writer, struct tsct_recording *rec,

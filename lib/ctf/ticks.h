@@ -15,8 +15,7 @@
  * in its packet, ns; all events of a packet have the tick of the first event */
 #define TSCT_UNTIMED_NS		100000000
 
-/* Returns log2 of the file ticks per cycle, or per ns of system time; it may be
- * negative. */
+/* Returns log2 of the file ticks per cycle, or per ns of system time; may be negative. */
 int tsct_timestamps_bits(__u32 timestamps);
 
 /* Returns true if ticks are system time. */

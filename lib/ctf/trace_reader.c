@@ -421,8 +421,7 @@ static bool is_same_recording(const struct tsct_recording *old,
 	return true;
 }
 
-/* Moves the definitions of @old to @fresh, as events that callers have point at these
- * definitions. */
+/* Moves the definitions of @old to @fresh, as events that callers hold point at them. */
 static void keep_defs(struct tsct_recording *old, struct tsct_recording *fresh)
 {
 	struct tsct_event_def *def;

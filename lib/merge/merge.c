@@ -178,8 +178,7 @@ static int make_uuid(struct tsct_merge *m)
 	return 0;
 }
 
-/* Removes each node from @all whose reason ends with " (recording ID)", the ID of
- * @uuid. */
+/* Removes each node from @all whose reason ends with " (recording ID)", the ID of @uuid. */
 static void drop_missing(char **all, const void *uuid)
 {
 	char mark[48], *begin, *end;

@@ -82,9 +82,8 @@ struct axis_timelines {
 	struct axis_timeline first;
 	__u32 first_input;
 	bool by_themselves;	/* flag: no input belongs to a cluster */
-	/* other_input: first input that is not on timeline `first`, MERGE_NOBODY: none; other:
-	 * timeline of that input; why: reason why that input is on no timeline, "": it is on
-	 * timeline `other` */
+	/* other_input: first input that is not on timeline `first`, MERGE_NOBODY: none; other: its
+	 * timeline; why: reason why the input is on no timeline, "": it is on timeline `other` */
 	__u32 other_input;
 	struct axis_timeline other;
 	char why[MERGE_WHY_MAX / 4];
