@@ -27,7 +27,7 @@ static inline void tsct_fd_message_put(struct msghdr *msg, union tsct_fd_control
 	msg->msg_controllen = sizeof(*control);
 }
 
-/* Returns the descriptor in a received message; -1: not exactly one descriptor is in it. */
+/* Returns the descriptor in a received message; -1: the message has none, or several. */
 static inline int tsct_fd_message_get(const struct msghdr *msg)
 {
 	const struct cmsghdr *header = CMSG_FIRSTHDR(msg);

@@ -13,7 +13,7 @@ struct tsct_request_type {
 	 * fields at the argument's end: fields that a caller leaves out count as zeros.
 	 */
 	__u16 size_min;
-	__u16 reserved_offset;	/* offset of the reserved fields at the end; 0: none are checked */
+	__u16 reserved_offset;	/* offset of reserved fields at the end; 0: no fields are checked */
 };
 
 /*

@@ -3,7 +3,7 @@
 
 #include "histogram.h"
 
-#define BITS	TSCT_HISTOGRAM_BITS	/* number of bits after the highest that select a bin */
+#define BITS	TSCT_HISTOGRAM_BITS	/* bits after a value's highest bit that select its bin */
 
 /* Returns the largest value of a bin. */
 static __u64 top_of(size_t bin)

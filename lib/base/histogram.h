@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Quantiles of many values in little memory: a histogram with 2^TSCT_HISTOGRAM_BITS bins for each
- * power of two. Below 256, each bin is for one value; above, a bin is at most as wide as 1/128
+ * power of two. Below 256, each bin is for one value; above, the width of a bin is at most 1/128
  * (0.8 %) of its values. All fields zero: no values. Not thread safe.
  */
 #ifndef TSCT_BASE_HISTOGRAM_H

@@ -28,7 +28,7 @@ struct tsct_sysfs_file {
 
 /*
  * tsct_sysfs_file_line - read the first line of a file as it is now, without the newline
- * @file: opened if not open; closed if reading fails, so that the next call opens its path anew
+ * @file: opened if not open; closed if reading fails, so that the next call opens the path anew
  *
  * Returns the length without the NUL; or -errno, and @text is unchanged.
  */

@@ -42,7 +42,7 @@ struct tsct_table {
 	const struct tsct_column *columns;
 	unsigned int nr;
 	__s64 origin;		/* start of the times in columns with `since`, ns */
-	int width;		/* longest line, characters; longer ones are cut; 0: no limit */
+	int width;		/* longest line, characters; longer lines are cut; 0: no limit */
 };
 
 #define TSCT_TABLE(table_to, table_columns, ...) \

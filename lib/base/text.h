@@ -150,7 +150,7 @@ static inline char *tsct_digits_right(char *at, __u64 value, unsigned int width)
 
 /*
  * Reads a decimal number at *@at, and moves *@at past it. Unlike strtoull(), accepts neither
- * blanks nor a sign. Returns false if there is no number, or it exceeds @max.
+ * blanks nor a sign. Returns false if there is no number, or the number exceeds @max.
  */
 bool tsct_digits_read(const char **at, __u64 max, __u64 *ret);
 

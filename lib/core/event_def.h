@@ -71,8 +71,8 @@ bool tsct_event_def_equal(const struct tsct_event_def *a,
  * @used: number of bytes in use
  * @pos: position in the area: 0 in the first call, then *ret_next of the last call
  *
- * Returns the valid definition at @pos; or NULL, and *ret_error 0 if @pos is @used, the
- * end, or -EINVAL if there is no valid definition at @pos.
+ * Returns the valid definition at @pos; or NULL, with *ret_error 0 if @pos is the end
+ * (@used), or -EINVAL if there is no valid definition at @pos.
  */
 const struct tsct_event_def *tsct_event_def_next(const void *area, size_t used,
 						 size_t pos, size_t *ret_next,

@@ -23,7 +23,7 @@
 #include <string.h>
 #include <errno.h>
 #include <linux/types.h>
-/* User space needs no barrier to speculation: a program may read all its memory. */
+/* User space needs no barrier against speculation: a program may read all its memory. */
 #define array_index_nospec(index, size)	(index)
 #ifndef likely
 #define likely(x)	__builtin_expect(!!(x), 1)

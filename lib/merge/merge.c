@@ -14,13 +14,13 @@
  *	identify	Refuses inputs that hold the same events, or were made days apart.
  *	find same	Finds recordings of one machine.
  *	choose time	Decides whether times are cluster time or by each node's own clock,
- *			and by what two nodes' times can be compared. If the daemons' samples
+ *			and how two nodes' times can be compared. If the daemons' samples
  *			give no common timeline, sessions over MPI may give one.
  *	make result	Describes the result without events: nodes, locations, channels.
  *	define		For each input: copies its nodes and CPUs, and lists its event types,
  *			its files, candidates for the axis, and which inputs its node polled.
  *	define types	Numbers the event types of all inputs.
- *	find axis	Takes the best candidate for the axis; makes the fraction of integers.
+ *	find axis	Chooses the best candidate for the axis; makes the fraction of integers.
  *	settle		Maps each input to the axis, after the inputs that its node polled:
  *			cuts the input into segments, one per epoch of its counter; chooses
  *			for each segment the samples with the least bound; makes estimates
@@ -29,8 +29,8 @@
  *			lines (lib/fit/mapping.h). Then computes the error bounds.
  *	name result	Names the clock, the missing nodes, and the UUID.
  *	make clock	Finds the first and last global tick of all inputs; makes the clock.
- *	shift		Counts messages. If some are received before they were sent, but by
- *			less than the bounds, shifts whole nodes by less than their bounds.
+ *	shift		Counts messages. If some messages are received before they were sent,
+ *			but by less than the bounds, shifts nodes by less than their bounds.
  *
  * Writing then copies the events, file by file, in any number of threads. The global tick of an
  * event is raised if it would not be after the tick of the previous event in the same file. The
@@ -178,7 +178,7 @@ static int make_uuid(struct tsct_merge *m)
 	return 0;
 }
 
-/* Removes each node from @all whose reason ends with " (recording ID)", the ID of @uuid. */
+/* Removes from @all each node whose reason ends with " (recording ID)", the ID of @uuid. */
 static void drop_missing(char **all, const void *uuid)
 {
 	char mark[48], *begin, *end;

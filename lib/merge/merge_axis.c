@@ -194,7 +194,8 @@ static void compare_utc(const struct merge_in *in, struct clocks *c)
 
 	for (node = rec->nodes; node < rec->nodes + rec->nr_nodes && !*c->no_utc; node++) {
 		ns = tsct_recording_worst_utc_ns(node, &source);
-		/* The cluster's time, which a merged input may have, has no bound to UTC. */
+		/* A merged input may have the cluster's time: its bound relative to UTC is
+		 * unknown. */
 		if (ns == UINT64_MAX || is_in_holdover(rec) || (rec->merged &&
 		    (rec->compared == TSCT_COMPARED_UNKNOWN || rec->timeline.on)))
 			snprintf(c->no_utc, sizeof(c->no_utc), "%s: node %s was never"
@@ -474,17 +475,17 @@ void merge_axis_back(const struct tsct_merge *m, const struct tsct_recording *re
 
 /* ---- the axis ----------------------------------------------------------------- */
 
-/* Candidates of some adjacent inputs for the axis and the rate of global ticks. Of each
- * kind, the candidate is that of the first input that has one. */
+/* Candidates of some adjacent inputs for the axis and the rate of global ticks. Each
+ * candidate is of the first input that has a candidate of the same kind. */
 struct axis_candidates {
-	__u32 merged;		/* flag: `timeline` is that of merged input `input` */
+	__u32 merged;		/* flag: `timeline` is the timeline of merged input `input` */
 	__u32 input;
 	struct tsct_recorded_timeline timeline;
 	/* axis[0]: from the master's recording; axis[1]: from the master's clock params in
 	 * a child's sync samples; axis[2]: from any clock params of cluster time; mult 0:
 	 * none */
 	struct tsct_recorded_timeline axis[3];
-	/* of the master's recordings, the one that starts first, and the one that ends
+	/* first, last: the master's recording that starts first, and the one that ends
 	 * last; hz 0: the master has no recording */
 	struct master_run {
 		__u64 begin, end;

@@ -275,8 +275,8 @@ static void count_samples(const struct merge_in *in,
 			c->kept += series->nr;
 			continue;
 		}
-		/* Kind of fit that auto chose; auto, if it chose different kinds for
-		 * the segments */
+		/* The kind of fit that auto chose; or auto, if auto chose different
+		 * kinds for the segments */
 		if (i && strcmp(c->fit, tsct_fit_name(fit.kind)))
 			fit.kind = TSCT_FIT_AUTO;
 		strcpy(c->fit, tsct_fit_name(fit.kind));

@@ -9,7 +9,7 @@
 #include "lib/ctf/ticks.h"
 #include "merge_private.h"
 
-/* Up to 1 / OUTLIERS of the exchanges may contradict a fit: such single packets have wrong times,
+/* Up to 1 / OUTLIERS of the exchanges may contradict a fit: these have packets with wrong times,
  * and fits drop them. If more exchanges contradict a fit, a counter changed. */
 #define OUTLIERS	20
 /* Largest ratio between two rates of a counter, one by the samples and one by the

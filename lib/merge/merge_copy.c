@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads files of the inputs, gives the events global ticks, and writes the events to the
- * result. Files are independent, so any number of threads copy, one file after the other.
+ * Reads files of the inputs, gives the events global ticks, and writes the events to the result.
+ * Files are independent, so any number of threads copy: each thread copies one file after another.
  */
 #include <inttypes.h>
 #include <sched.h>

@@ -163,7 +163,7 @@ static int make_locations(struct tsct_merge *m)
 
 /* ---- channels ----------------------------------------------------------------------- */
 
-/* A channel of the kernel, or of programs, by its name */
+/* A channel, identified by its name and by whether it is a kernel channel */
 struct named_channel {
 	char name[TSCT_NAME_MAX];
 	__u32 kernel, policy;	/* kernel: flag; or MERGE_NOBODY for the statedump of all inputs */

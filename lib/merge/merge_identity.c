@@ -335,8 +335,8 @@ static int check_gaps(struct tsct_merge *m, struct recorded_dir *all, size_t nr)
 
 /* ---- the clocks of recordings of one boot ----------------------------------------- */
 
-/* Least growth assumed for a clock's error bound while the clock is not read, ppb; a
- * recording may state more: PHI of RFC 5905 */
+/* Least growth assumed for a clock's error bound while the clock is not read, ppb:
+ * PHI of RFC 5905; a recording may state more growth */
 #define DRIFT_PPB	15000
 /*
  * Between two recordings, an NTP daemon may have removed an offset of CLOCK_REALTIME, by a
@@ -454,7 +454,7 @@ static void mark_contradictions(struct tsct_merge *m)
 	if (nr)
 		qsort(line, nr, sizeof(*line), by_counter_and_begin);
 	/* Compares each recording with one of the same counter that starts earlier: with
-	 * the one that ends last, as the bounds have grown least since this end. */
+	 * the one that ends last, as bounds have grown least since that end. */
 	for (l = line; l < line + nr; l++) {
 		if (compare_counters(last, l))
 			last = l;

@@ -38,15 +38,15 @@ struct merge_segment {
 
 /* Facts about an input that all parts of the merge have */
 struct merge_peer {
-	__u64 node;		/* id of its node; valid if is_pollable */
+	__u64 node;		/* id of the input's node; valid if is_pollable */
 	__u64 begin, end;	/* same as in struct merge_in */
 	__u32 nr_nodes, nr_locations;	/* numbers of nodes and locations in the result */
 	__u32 is_pollable;	/* flag: nodes of other inputs may have polled its node */
 	__u32 complete;		/* flag: the recording is complete */
-	/* order in which inputs are mapped, such that parents come first; MERGE_NOBODY:
-	 * the node polled others in a circle, or depends on such a node */
+	/* round in which the input is mapped, after its parents; MERGE_NOBODY: nodes polled each
+	 * other in a circle, and this is one of these nodes, or depends on one */
 	__u32 round;
-	__u32 first_node;	/* index of its first node in the result */
+	__u32 first_node;	/* index of the input's first node in the result */
 	/* flag: `real` is the input's clock at all ticks: no merged input, no disruption */
 	__u32 has_clock;
 	__u32 pad;

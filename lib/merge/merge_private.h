@@ -84,7 +84,7 @@ enum merge_list {
 	MERGE_LINES,		/* straight clocks of inputs (merge_identity.c) */
 	MERGE_SESSIONS,		/* sessions over MPI (mpi_sessions.c) */
 	MERGE_CANDIDATES,	/* one element: candidates for the axis (merge_axis.c) */
-	MERGE_POLLS,		/* pairs: child's input, polled parent's (merge_settle.c) */
+	MERGE_POLLS,		/* pairs of inputs: child and polled parent (merge_settle.c) */
 	MERGE_SHIFTS,		/* all nodes; later the shift of each node, ns (merge_shift.c) */
 	MERGE_STATS, MERGE_PAIRS,	/* statistics of messages (merge_messages.c) */
 	MERGE_LISTS,

@@ -141,8 +141,8 @@ int merge_make_correct(struct tsct_merge *m, struct merge_in *in,
 
 /* ---- mapping by sync samples ----------------------------------------------- */
 
-/* Returns the index of the input that was recorded on the node that @s polled, or
- * MERGE_NOBODY; of several, the input that was recorded during most samples of @s. */
+/* Returns the index of the input that was recorded on the node that @s polled, or MERGE_NOBODY; if
+ * there are several, the input that was recorded during most samples of @s. */
 static __u32 find_parent(const struct tsct_merge *m, const struct merge_in *in,
 			 const struct tsct_series *s)
 {
@@ -183,7 +183,7 @@ static bool is_before(const struct tsct_merge *m, __u32 parent, __u32 child)
 	return m->peer[parent].round == MERGE_NOBODY && parent < child;
 }
 
-/* Best mapping of an epoch: that with the smallest bound in the middle of the epoch */
+/* Best mapping of an epoch: the one with the smallest bound in the middle of the epoch */
 struct choice {
 	struct merge_segment best;
 	double error;		/* error bound of the mapping `best` at tick `at`, in
@@ -411,7 +411,7 @@ static bool is_child(const struct tsct_merge *m, const struct merge_in *in)
 		merge_sync(in)->role != TSCT_SYNC_MASTER;
 }
 
-/* Indices of two inputs: the node of `child` polled that of `parent`. Sorted by `child` */
+/* Indices of two inputs: the node of `child` polled the node of `parent`. Sorted by `child` */
 struct poll {
 	__u32 child, parent;
 };

@@ -21,9 +21,9 @@
  *
  *	l + shift(B) - shift(A) >= 0
  *
- * The search looks for shifts close to 0 that satisfy this for all pairs: the deficit
- * of a pair is shared between its nodes in proportion to their limits, until no pair
- * has a deficit. The order of nodes and pairs does not matter.
+ * The search looks for shifts close to 0 that satisfy this condition for all pairs:
+ * the deficit of a pair is shared between its nodes in proportion to their limits,
+ * until no pair has a deficit. The order of nodes and pairs does not matter.
  */
 
 /* Largest number of rounds in which tsct_shift_find() changes shifts: a chain of nodes
@@ -133,8 +133,8 @@ static int by_number(const void *a, const void *b, void *nodes)
 
 /*
  * Finds recordings of one machine: nodes with equal numbers. They have the same counter, so
- * all get the shift of the one of these nodes that has the lowest index. @first[i] is set to
- * that lowest index, for each node i. @sorted: scratch array, one element per node
+ * all get one shift, that of the node with the lowest index. @first[i] is set to that lowest
+ * index, for each node i. @sorted: scratch array, one element per node
  */
 static void find_twins(struct shifted *all, __u32 nr, __u32 *first, __u32 *sorted)
 {

@@ -62,7 +62,7 @@ class Rows(Iterator[T], Generic[T]):
 
     def __init__(self, command: List[str]) -> None:
         self._reasons: List[str] = []
-        # Without a reference to self in _read(), the child ends with the last reference to self.
+        # _read() has no reference to self: so the child ends when nothing refers to self.
         self._rows = self._read(command, self._reasons)
 
     @property
