@@ -4,7 +4,7 @@
  * in a ring since the start of the recording is either written to a file, or counted as
  * lost, by cause (struct tsct_ring_figures). take_records() takes nearly all events, many
  * at a time; take_event() takes the others. count_passed() returns the number of published
- * events that the reader has passed: these were skipped at its start, read, or lost.
+ * events that the reader has passed, that is skipped, read or lost.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@
 struct drain_ring {
 	/* reader's counters at the last update of the losses */
 	struct tsct_ring_stat last;
-	bool begun;	/* flag: the recording's first event was taken */
+	bool begun;	/* flag: an event of the recording was taken from the ring */
 	bool done;	/* flag: the ring's next event is after the recording's end */
 	__u64 settled;	/* lower limit of the time of the ring's later events, cycles */
 };

@@ -469,8 +469,8 @@ static const struct tsct_metadata_item holds_items[] = {
 
 /* ---- statedump ------------------------------------------------------------------ */
 
-/* Makes the last stream class that of the statedump. The class was read as that of a
- * channel before, as older versions always read it. */
+/* Makes the last stream class that of the statedump. Before this key, the reader
+ * takes the class for a channel's; older versions always do. */
 static int store_statedump(struct tsct_recording *rec, __u64 class)
 {
 	if (rec->statedump || class + 1 != rec->nr_streams || tsct_recording_has_samples(rec))

@@ -71,7 +71,7 @@ static int line_error(struct env_reader *r, const struct env_line *e, int err)
 	return set_error(r, "%s: %s", e->key, text);
 }
 
-/* @format: format of the metadata, such as " as CTF 2"; "": CTF 1.8 as text */
+/* Sets the error text. @format: the metadata's format, such as " as CTF 2"; "": CTF 1.8 text */
 static int not_a_recording(struct env_reader *r, const char *format)
 {
 	snprintf(r->err_text, r->err_size,
@@ -667,7 +667,7 @@ static const char *find_missing(enum tsct_metadata_group_id id, const void *obje
 }
 
 /* Links node @i to the first recording of its machine, nodes[i].same. Returns false if that
- * recording is not before @i, or itself has another first recording. */
+ * recording is not before @i, or refers to another first recording. */
 static bool link_node(struct tsct_recorded_node *nodes, __u32 i)
 {
 	struct tsct_recorded_node *first;

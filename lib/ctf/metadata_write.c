@@ -587,7 +587,7 @@ int tsct_meta_write_part(const struct tsct_recording *rec, const struct tsct_met
 	err = tsct_ctf_clock(rec, &clock);
 	if (err)
 		return err;
-	/* ferror() does not return the error number, so errno is set to 0 before. */
+	/* ferror() does not return the error number, so errno is set to 0 before writing. */
 	errno = 0;
 	fputs(TSCT_META_BEGIN "\n", to);
 	tsct_tsdl_put_head(to, rec->uuid);

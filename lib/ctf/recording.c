@@ -174,8 +174,8 @@ __u32 tsct_recording_count_nodes(const struct tsct_recording *rec)
 	return nr;
 }
 
-/* Returns the index of the location of a CPU of a recording; nr_locations: there is none. Locations
- * are sorted by node, then by CPU. */
+/* Returns the index of a CPU's location in a recording; nr_locations: there is no such location.
+ * Locations are sorted by node, then by CPU. */
 static __u32 find_location(const struct tsct_recording *rec, __u32 node, __u32 cpu)
 {
 	__u32 from = 0, to = rec->nr_locations, middle;

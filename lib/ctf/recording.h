@@ -168,7 +168,7 @@ struct tsct_recorded_bound {
 
 #define TSCT_RECORDED_BOUNDS_MAX	64
 
-/* The mapping of a node's ticks to those of the merged recording */
+/* The mapping of a node's ticks to ticks of the merged recording */
 struct tsct_recorded_correction {
 	/* name of the fit; "": no fit, times are by the node's own clock */
 	char fit[TSCT_FIT_NAME_MAX];
@@ -176,8 +176,8 @@ struct tsct_recorded_correction {
 	/* number of raised ticks; largest raise, ticks: see tsct_mapping_cursor_next() */
 	__u64 monotonic_fixups, fixup_max;
 	/*
-	 * Root mean square of the differences between the used samples and the fit, ps;
-	 * not a bound. Valid if has_residual is set; older versions did not write it.
+	 * Root mean square of the differences between the used samples and the fit, ps; not a
+	 * bound. Valid if has_residual is set: older versions did not write residual_ps.
 	 */
 	__u64 residual_ps;
 	__u32 has_residual;
@@ -227,7 +227,7 @@ enum tsct_requested {
 	TSCT_REQUEST_RATE_LIMIT,
 	TSCT_REQUEST_STACKS,	/* events with stacks; "all": all events that can have a stack */
 	TSCT_REQUEST_USER_EVENTS,	/* patterns of the typed events of the command */
-	TSCT_REQUEST_COPIED,	/* of a snapshot: its recorder hid events by unknown filters */
+	TSCT_REQUEST_COPIED,	/* in snapshots: unknown filters of the recorder hid events */
 	TSCT_REQUEST_NR,
 };
 
@@ -264,7 +264,7 @@ struct tsct_recorded_node {
 	/* selections, by enum tsct_requested; NULL: none, or recorded by an older version */
 	char *requests[TSCT_REQUEST_NR];
 	/* number of kernel events that the rate limit dropped, known when the recording is
-	 * complete; limited_events: such numbers of each event, "sys_read/begin 3,
+	 * complete; limited_events: these numbers by event, "sys_read/begin 3,
 	 * sys_read/end 4", only of the first events if there are many; NULL: none */
 	__u64 limited;
 	char *limited_events;
@@ -302,10 +302,10 @@ struct tsct_recorded_node {
 /* Time relative to which the error bounds of a merged recording's times are stated */
 enum tsct_compared {
 	TSCT_COMPARED_UNKNOWN,	/* nodes were never compared: times have no bounds */
-	TSCT_COMPARED_SAMPLES,	/* bounds are against the cluster's timeline */
-	/* all events are of one machine: bounds are against its CLOCK_REALTIME */
+	TSCT_COMPARED_SAMPLES,	/* bounds are relative to the cluster's timeline */
+	/* all events are of one machine: bounds are relative to its CLOCK_REALTIME */
 	TSCT_COMPARED_CLOCK,
-	/* bounds are against UTC, as each node's kernel or ClockBound stated it */
+	/* bounds are relative to UTC, as each node's kernel or ClockBound stated these */
 	TSCT_COMPARED_UTC,
 	TSCT_COMPARED_NR,
 };
@@ -443,7 +443,7 @@ const char *tsct_packet_limits_text(const struct tsct_packet_limits *limits,
 
 /* ---- the recording -------------------------------------------------------------- */
 
-/* Range of ticks; here, CLOCK_REALTIME minus the recording's time lies between two lines */
+/* Range of ticks, in which CLOCK_REALTIME minus the recording's time lies between two lines */
 struct tsct_error_piece {
 	__u64 from, until;	/* first and last tick */
 	/* lower and upper bound of CLOCK_REALTIME minus the recording's time, ps, at
@@ -857,7 +857,7 @@ struct tsct_balance {
 void tsct_recording_balance(const struct tsct_recording *rec, int stream,
 			    struct tsct_balance *ret_balance);
 
-/* Returns the number of events of a channel that a flight recorder overwrote before its files
+/* Returns the number of events of a channel that a flight recorder overwrote before the files
  * were written. */
 __u64 tsct_recording_overwritten(const struct tsct_recording *rec, __u32 stream);
 

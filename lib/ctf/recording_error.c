@@ -242,9 +242,9 @@ static int gather_lines(struct tsct_recording *rec, struct stated *s)
 
 /* ---- pieces ---------------------------------------------------------------------- */
 
-/* Replaces the lower bound, the upper bound or both bounds of a piece by those of a line if
- * these are narrower in the middle of the piece: the bounds of all lines hold, so the two
- * bounds of a piece may be of different lines. */
+/* Replaces the lower bound, the upper bound or both bounds of a piece by those bounds of a
+ * line that are narrower in the middle of the piece: the bounds of all lines hold, so the
+ * two bounds of a piece may be of different lines. */
 static void narrow_piece(struct tsct_error_piece *p, const struct interval at[2])
 {
 	if (at[0].low_ps / 2 + at[1].low_ps / 2 > p->low_ps[0] / 2 + p->low_ps[1] / 2) {
@@ -617,7 +617,7 @@ static __u64 utc_error_ns(const struct tsct_recording *rec,
 {
 	const __u64 clock = clock_error_ns(rec, cursor, node, tick);
 
-	/* Cluster time is not CLOCK_REALTIME, so its distance from UTC is unknown. */
+	/* Cluster time is not CLOCK_REALTIME: the distance of cluster time from UTC is unknown. */
 	if (clock == UINT64_MAX || rec->timeline.on)
 		return UINT64_MAX;
 	return tsct_recorded_bound_add(clock, tsct_recording_utc_ns(rec, node, tick));

@@ -546,7 +546,7 @@ int tsct_recording_writer_flush(struct tsct_recording_writer *w)
 /* ---- the writer -------------------------------------------------------- */
 
 /* Returns the time, in cycles from a packet's first event, after which an event begins a new
- * packet. Untimed events have the time of their packet, so its uncertainty is a limit, too. */
+ * packet. Untimed events have the time of their packet; this uncertainty is a limit, too. */
 static __u64 packet_span(const struct tsct_recording *rec)
 {
 	__u64 span = UINT64_MAX, limit;

@@ -2,10 +2,10 @@
 /*
  * Writer of a recording: copies events from rings to a directory in CTF.
  *
- * The directory can be read at any moment: packets are appended whole, a packet of which
- * only a part could be written is removed again, and new metadata replaces the old by
- * rename() before an event that needs the new is written. So the recording survives a
- * killed recorder. rec->fsync determines the recording's state after a power failure.
+ * The directory can be read at any moment: packets are appended whole, a packet of which only a
+ * part could be written is removed again, and the metadata is replaced by rename() before an event
+ * that needs the new metadata is written. So the recording survives a killed recorder. rec->fsync
+ * determines the recording's state after a power failure.
  *
  * Not thread-safe: only one thread at a time may use a writer and its drains.
  */

@@ -16,7 +16,7 @@
 
 /*
  * Event headers of stream files, in front of each payload: the event's id, the low bits of the
- * event's tick that changed, and the event's thread if the previous event has another one.
+ * event's tick that changed, and the event's thread if the previous event has another thread.
  *
  *	byte 0, bits 0-2	form: 0-3 compact, 4-7 extended, with low bits of
  *				the tick in 1, 2, 4, 8 bytes each
@@ -506,7 +506,7 @@ void tsct_stream_reader_update(struct tsct_stream_reader *s, const struct tsct_r
 		       const struct tsct_stream_reader_kind *kinds);
 
 /* Reads the header of the next packet into s->head, and passes over the packet's events. Returns
- * false at the end of the file, or if its rest is damaged (s->spoiled). */
+ * false at the end of the file, or if the file's rest is damaged (s->spoiled). */
 bool tsct_stream_reader_skip(struct tsct_stream_reader_dir *dir, struct tsct_stream_reader *s);
 
 /* Slow path of tsct_stream_reader_next(): a new packet, an event with strings, or damage */

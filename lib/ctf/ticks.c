@@ -69,8 +69,8 @@ static void note_error(struct tsct_tick_encoder *encoder, __u64 cycles)
 	const struct tsct_clock_params *params = &encoder->params;
 	__u64 error_ps = tsct_clock_params_error_ps(params, cycles);
 
-	/* Error bound of all events: the larger one of the bound at @cycles and past_error_ps, as
-	 * events that are still in rings are earlier than @cycles */
+	/* Error bound of all events: the larger of two, the bound at @cycles and past_error_ps,
+	 * as events that are still in rings are earlier than @cycles */
 	error_ps = max(error_ps, params->past_error_ps);
 	encoder->error_ps = max(encoder->error_ps, error_ps);
 }
@@ -225,7 +225,7 @@ void tsct_tick_encoder_describe(const struct tsct_tick_encoder *encoder,
 	to->end = max(to->end, to->begin);
 	to->until = system_ns(&encoder->params, rec->until);
 	to->real = identity_params(encoder, rec, to);
-	/* Error bounds are functions of the counter, but ticks are ns of system time. */
+	/* Drops the bounds: they are functions of the counter, but ticks are ns of system time. */
 	memset(&to->errors, 0, sizeof(to->errors));
 }
 

@@ -40,7 +40,7 @@ static inline unsigned int tsct_trace_class_flag(const struct tsct_recording *re
 void tsct_trace_select(struct tsct_trace *trace, unsigned int which);
 
 /* Does the same as tsct_trace_next(), without a copy: returns the event, valid until the next call,
- * or NULL, with 0 or -errno as tsct_trace_next() in *@ret. */
+ * or NULL, with the result of tsct_trace_next(), 0 or -errno, in *@ret. */
 const struct tsct_trace_event *tsct_trace_step(struct tsct_trace *trace, int *ret);
 
 /* Passes a sentence to the callback that tsct_trace_open() was given, if any. */
