@@ -29,8 +29,8 @@ static inline int tsct_gettime(clockid_t clock, struct timespec *ret_time)
 }
 
 /*
- * Offsets of this process's time namespace, ns: its clock minus the host's. `known` is false
- * until tsct_time_namespace_read() has set the others.
+ * Offsets of this process's time namespace, ns: a clock's time in the namespace minus that
+ * on the host. `known` is false until tsct_time_namespace_read() has set the offsets.
  */
 struct tsct_time_namespace {
 	bool known;

@@ -43,11 +43,11 @@ unsigned int tsct_programs_notify(void);
 int tsct_seqpacket_connect(const struct sockaddr_un *addr, socklen_t len, int timeout_ms);
 
 /*
- * tsct_unix_listen - listen on a socket with a path, in place of a socket that is there
+ * tsct_unix_listen - listen on a socket at a path, and replace a socket that exists there
  * @type: SOCK_STREAM or SOCK_SEQPACKET, and flags
  * @mode: permissions of the path; @backlog: as of listen(2)
  *
- * Returns a descriptor; -EADDRINUSE: the path is no socket; or another -errno.
+ * Returns a descriptor; -EADDRINUSE: another file than a socket exists there; or another -errno.
  */
 int tsct_unix_listen(const struct sockaddr_un *addr, int type, mode_t mode, int backlog);
 

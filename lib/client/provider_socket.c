@@ -5,8 +5,8 @@
  * tsct_channel_open() is bound to the channel and keeps it alive. It also carries
  * later requests, which therefore need neither the socket's path nor permission to
  * connect. A forked child makes a new connection for each request: on the shared connection,
- * its replies would mix with those of its parent. A program also makes a new connection for
- * each request after one that was not answered.
+ * its replies would mix with those of its parent. A program also makes a new
+ * connection for each request after a request that was not answered.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -114,9 +114,9 @@ static int send_request(int fd, unsigned int cmd, void *arg, int sent_fd)
 }
 
 /*
- * Sends a request, and the descriptor @sent_fd with it unless that is -1, and receives the
- * reply. @ret_map_fd: set to the reply's memfd, if the reply has a memfd; may be NULL.
- * Returns 0 with the server's result in *ret_result, or -errno: no valid reply.
+ * Sends a request, together with the descriptor @sent_fd unless it is -1, and receives
+ * the reply. Sets *ret_map_fd to the memfd in the reply, if there is one; @ret_map_fd may
+ * be NULL. Returns 0 with the server's result in *ret_result, or -errno: no valid reply.
  */
 static int send_and_receive(int fd, unsigned int cmd, void *arg, int sent_fd, int *ret_map_fd,
 			    int *ret_result)
@@ -252,7 +252,7 @@ int tsct_socket_thread(const struct tsct_channel *channel, __u32 *ret_tid)
 
 bool tsct_provider_gone(const struct tsct_channel *channel)
 {
-	/* The connection is also gone if the program itself has closed all its descriptors. */
+	/* The program may also have closed the connection, together with all its descriptors. */
 	return channel->request == socket_request && (is_hung_up(channel) ||
 		inode_of(channel->fd) != channel->fd_inode);
 }
