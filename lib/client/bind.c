@@ -298,8 +298,8 @@ static int explain_failure(struct tsct_channel *channel, int err, const char *na
 		{ -EBUSY, 0, "has a reader already; stop that reader first", NULL },
 		{ -EOPNOTSUPP, 0, "not supported by this provider; kernel channels "
 			"need the module", NULL },
-		{ -EAGAIN, 0, "larger than the memory that this process, which locks all of it "
-			"(mlockall), may lock; raise its 'ulimit -l'", NULL },
+		{ -EAGAIN, 0, "needs more memory than this process may lock, and it locks all its "
+			"memory (mlockall); raise its 'ulimit -l'", NULL },
 		{ -EFBIG, 0, "larger than the file size limit of the provider (the "
 			"daemon, trace-ctl record or this process); raise its 'ulimit "
 			"-f'", NULL },
@@ -369,7 +369,7 @@ static int attach_or_create(struct tsct_channel *channel, const char *name,
 		if (err != -ENOENT || options->flags & TSCT_OPEN_ATTACH)
 			break;
 		err = create_channel(channel, &create, ret_blocks);
-		/* If the program chose no number of blocks, reduces it to fit the limits. */
+		/* If the program chose no number of blocks, try fewer blocks. */
 		while (err == -EDQUOT && !options->blocks && create.blocks > BLOCKS_LEAST) {
 			create.blocks /= 2;
 			err = create_channel(channel, &create, ret_blocks);

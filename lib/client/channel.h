@@ -84,8 +84,8 @@ struct tsct_channel {
 	bool no_thread;			/* opened with TSCT_OPEN_NO_THREAD; constant */
 };
 
-/* Copies of the arguments of tsct_channel_open() and of environment variables,
- * which another thread may be changing when the channel is opened later */
+/* Copies of the arguments of tsct_channel_open() and of environment variables:
+ * another thread may be changing the originals when the channel is opened later */
 struct tsct_opening {
 	struct tsct_channel_options options;	/* options.name points to `name` below */
 	bool is_only;			/* try only the provider at socket_path (NULL: module) */
@@ -196,8 +196,8 @@ struct tsct_reason {
 	int err, ret;		/* err: error of a system call; ret: error that
 				 * tsct_channel_open() returns for err; 0: err itself */
 	const char *text;
-	const char *after;	/* text after the server's name; NULL: no
-				 * server's name */
+	const char *after;	/* text after the server's name; NULL: omit
+				 * it */
 };
 
 /* Appends to the error text why @path cannot be used: the text that the table @reason has

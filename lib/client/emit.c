@@ -293,7 +293,7 @@ void tsct_emit_enable_fast(struct tsct_channel *channel)
 	tsct_thread_prepare();
 	fast->rseq = channel->rseq;
 	fast->data_mask = geo->data_size - 1;
-	/* The critical section compares positions of 48 bits, shifted left by 16. */
+	/* The critical section compares 48-bit positions that are shifted left by 16 bits. */
 	fast->limit = geo->policy == TSCT_POLICY_OVERWRITE ?
 		~0ULL : geo->data_size << (64 - TSCT_POS_BITS);
 	fast->nr_cpus = channel->header.nr_cpus;

@@ -86,8 +86,7 @@ static const struct tsct_event_def *ids_def(const struct tsct_channel *channel,
 	return at ? at->def : NULL;
 }
 
-/* Returns the index of the first entry with the definition @def; or -1 and a
- * free key. */
+/* Returns the index of the first entry with the definition @def; or -1 and a free key. */
 static int ids_find(const struct tsct_handle_ids *ids, const struct tsct_event_def *def,
 		    __u64 ret_key[2])
 {

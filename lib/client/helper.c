@@ -4,8 +4,8 @@
  * program, connects to a daemon that was restarted, and answers trace-ctl events.
  *
  * The thread sleeps until a provider notifies the program (programs.h), a connection to
- * the daemon ends, or trace-ctl sends a request. It tries at intervals only for some seconds
- * after the daemon ended or a provider notified it, or if $TSCTRACE_RETRY_MS is set.
+ * the daemon ends, or trace-ctl sends a request. Only for 10 seconds after the daemon ended or a
+ * provider notified the program, or if $TSCTRACE_RETRY_MS is set, it tries to connect at intervals.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -50,8 +50,8 @@ static struct {
 	ino_t inode;			/* inode of the listener, which the program may close */
 	struct tsct_program_addr addr;	/* address of the listener */
 	bool stop;
-	/* Times that only the running thread uses, ns of CLOCK_MONOTONIC: last try, next try,
-	 * end of the tries after a loss; retry_ns: time between two later tries, 0: none */
+	/* Times that only the running thread uses, ns of CLOCK_MONOTONIC: last try, next try, end
+	 * of the tries at short intervals; retry_ns: time between later tries; 0: no later tries */
 	__s64 tried_ns, next_ns, until_ns, retry_ns;
 } helper = {
 	.lock = PTHREAD_MUTEX_INITIALIZER, .idle = PTHREAD_COND_INITIALIZER,
@@ -71,9 +71,8 @@ static bool is_waiting(const struct tsct_channel *channel)
 	return target->provider == TSCT_PROVIDER_NONE || channel->lost;
 }
 
-/* Opens the handle's channel, or connects to the daemon again. The caller does
- * not hold helper.lock: fork() takes that lock, and must not wait for a
- * server. */
+/* Opens the handle's channel, or connects to the daemon again. The caller does not
+ * hold helper.lock: fork() takes that lock, and must not wait for a server. */
 static int attach_handle(struct tsct_channel *channel)
 {
 	struct tsct_channel *target = tsct_channel_target(channel);
@@ -95,7 +94,7 @@ static int attach_handle(struct tsct_channel *channel)
 	return err;
 }
 
-/* Tries to connect each handle that waits. Returns true if some handles still wait. */
+/* Tries to connect all waiting handles. Returns true if some of them still wait. */
 static bool attach_all(void)
 {
 	struct tsct_channel *channel;
@@ -269,7 +268,7 @@ static void accept_request(void)
 	try_soon();
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
 		memset(&cred, 0xff, sizeof(cred));
-	/* Tries for some seconds, because a new daemon may not answer the first try in time. */
+	/* Tries for a few seconds, because a new daemon may not answer the first try in time. */
 	if (cred.pid != getpid())
 		helper.until_ns = tsct_monotonic_ns() + RESUME_FOR_NS;
 	if (!cred.uid || cred.uid == geteuid()) {

@@ -15,7 +15,7 @@
 #include <sys/un.h>
 
 /* A socket's name is this text, the process id in the program's pid namespace, '.', and a
- * random number. Programs and providers of different releases find each other by it. */
+ * random number. Programs and providers of different releases find each other by this name. */
 #define TSCT_PROGRAM_SOCKET	"tsctrace/program/"
 
 struct tsct_program_addr {

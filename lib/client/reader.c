@@ -82,7 +82,7 @@ static void publish_tail(struct tsct_reader *reader, unsigned int cpu,
 /* ---- counts ------------------------------------------------------------ */
 
 /*
- * Counts the events before ring->pos that the reader did not get: @events less ring->count.
+ * Counts the events before ring->pos that the reader did not get: @events minus ring->count.
  * @events is the number of events before ring->pos as the ring states it; ring->count is
  * the number as the reader counted it, and becomes @events. Counts no event as missing if
  * @events is impossible: less than ring->count, or more than fit between the position of
@@ -244,8 +244,8 @@ static void skip_damage(struct tsct_ring_reader *ring, __u64 to)
 
 /*
  * Loads the ring's head. Returns true if there is data to read between ring->pos and
- * the head. If the head is impossible, no data before it can be read: reading continues
- * at the head.
+ * the head. If the head is impossible, no data before the head can be read:
+ * reading continues at the head.
  */
 static bool find_head(struct tsct_reader *reader, unsigned int cpu,
 		      struct ring_head *ret_head)
@@ -283,8 +283,8 @@ static bool find_head(struct tsct_reader *reader, unsigned int cpu,
 /*
  * Returns true if a writer reused the data at ring->pos while it was copied; the
  * reader then continues at the oldest valid position. The fence orders the copy
- * before this load of the head. It pairs with the writers' order: they publish a head
- * before they store into the blocks which that head reclaims.
+ * before this load of the head. The fence pairs with the writers' order: they
+ * publish a head before they store into the blocks that this head reclaims.
  */
 static bool is_overtaken(struct tsct_reader *reader, unsigned int cpu)
 {
@@ -773,8 +773,8 @@ static bool is_ready(struct tsct_reader *reader)
 
 /*
  * Returns true if the module's poll() can wait for events. poll() compares head and tail,
- * so it would return at once while events are read but not released. Block headers, which
- * are not events, are released here for the same reason.
+ * so it would return at once while events that were read are not released yet.
+ * Block headers, which are not events, are released here for the same reason.
  */
 static bool can_poll(struct tsct_reader *reader)
 {

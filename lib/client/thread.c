@@ -72,8 +72,8 @@ static bool is_final(int err)
 
 /*
  * Requests the thread's id from the provider. One id is stored for all channels of the
- * thread; the module's id is right for each channel. A server gets a request only
- * if its pid namespace is neither the thread's nor below that. Returns 0 or -errno.
+ * thread; the module's id is right for each channel. A server gets a request only if its
+ * pid namespace is neither the thread's nor below the thread's. Returns 0 or -errno.
  */
 static int request_id(struct tsct_channel *channel, __u32 *ret_tid)
 {
@@ -151,8 +151,8 @@ static __s64 parse_offset(const char *line)
 	return s * 1000000000LL + strtoll(at, NULL, 10);
 }
 
-/* Async-signal-safe: programs may read clocks in signal handlers. Threads that run this at the
- * same time store the same values. */
+/* Async-signal-safe: programs may read clocks in signal handlers. Threads that
+ * run this function at the same time store the same values. */
 void tsct_time_namespace_read(void)
 {
 	const int saved = errno, fd = open("/proc/self/timens_offsets", O_RDONLY | O_CLOEXEC);

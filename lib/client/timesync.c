@@ -243,7 +243,7 @@ int tsct_timesync_join(unsigned int nr_processes, char *why, size_t size)
 		err = declared_by_environment(&c, &nr_processes);
 	if (!err && !nr_processes)
 		err = explain(&c, -EINVAL, "the number of processes is not known; "
-			      "pass it, or set " PROCESSES_ENV);
+			      "pass it to tsct_timesync_join(), or set " PROCESSES_ENV);
 	if (!err && self.declared && self.declared != nr_processes)
 		err = explain(&c, -EALREADY, "this process has joined as one of %u "
 			      "processes; call tsct_timesync_leave() first",

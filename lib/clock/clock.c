@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Opens clocks. A clock uses the clock page of the daemon, which is checked and mapped, with
- * the module's count of disruptions, or else a clock page that this process maintains.
+ * Opens clocks. A clock uses the daemon's clock page, which is checked and mapped, and the
+ * module's count of disruptions; if that fails, it uses a clock page that this process maintains.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -134,8 +134,8 @@ static const struct {
 		"not credible; use library and provider of one release" },
 };
 
-/* Writes to @why the reason why @path was rejected with the error @err. Returns the -errno
- * that the library returns: `ret` of the entry for @err in reasons[], else @err. */
+/* Writes to @why the reason why @path was rejected with the error @err. Returns the
+ * -errno for the caller: `ret` of the entry for @err in reasons[], else @err. */
 static int explain(int err, const char *path, char *why, size_t size)
 {
 	const char *text = strerror(-err);
@@ -260,13 +260,13 @@ static int use_daemon(struct tsct_clock_full *clock)
 		return 0;
 	if (!err)
 		add_reason(clock, "%s/" TSCT_CLOCK_FILE " is from before a disruption that the "
-			   "module has counted, and tsctraced is not running; start it",
+			   "module has counted, and tsctraced is not running; start tsctraced",
 			   tsct_run_dir());
 	else
-		add_reason(clock, "%s/" TSCT_CLOCK_FILE " is not used, since it takes the "
-			   "module's count of disruptions, and " TSCT_DISRUPTIONS_PATH
-			   " cannot be opened: %s; give this process (its container) that "
-			   "device, read-only", tsct_run_dir(), strerror(-err));
+		add_reason(clock, "%s/" TSCT_CLOCK_FILE " is not used: it depends on the "
+			   "module's count of disruptions, but " TSCT_DISRUPTIONS_PATH
+			   " cannot be opened: %s; let this process, or its container, read "
+			   "that device", tsct_run_dir(), strerror(-err));
 	tsct_clock_area_unmap(&clock->area);
 	clock->area = (struct tsct_clock_area) { .size = 0 };
 	tsct_clock_follow(clock, 0);

@@ -314,7 +314,7 @@ static int lookup_once(const struct tsct_clock_page *page, __u64 cycles,
  * Corrects a time by the skew of the CPU, because params convert counter values of the
  * reference CPU. The table of skews belongs to the current epoch: cycles of an earlier
  * epoch may be off by the largest skew of any CPU. For the cluster's time, cluster_prev
- * is used with the present skews, too, even if it was made with other skews.
+ * is also used with the present skews, even if it was published with other skews.
  */
 static int correct_skew(const struct tsct_clock_full *clock,
 			const struct tsct_clock_head *head, __u64 cycles, __u32 cpu,
@@ -613,7 +613,7 @@ static int find_cycles(const struct tsct_clock_copy *copy, __s64 ns,
 	}
 	if (READ_ONCE(copy->dropped))
 		return -ERANGE;
-	/* The time is before all segments: the oldest one is extended backwards. */
+	/* The time is before all segments: extend the oldest segment backwards. */
 	if (!segment.mult)
 		return -EAGAIN;
 	d = ((tsct_u128)((tsct_s128)segment.base_ns - ns) <<

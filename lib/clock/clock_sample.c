@@ -221,11 +221,10 @@ static double cycles_between(__u64 a, __u64 b)
 }
 
 /*
- * Narrows @bracket, the narrowest of @tries, by all brackets that the search took on the
- * same CPU: each bracket, moved to the time of the narrowest by @rate (ns per cycle),
- * bounds the clock from both sides. The time between two brackets, computed by @rate, has
- * a relative error of at most SPAN_ERROR.
- * Returns the longest time, cycles, from @bracket to one that narrowed it.
+ * Narrows @bracket, the narrowest of @tries, by all brackets that the search took on the same
+ * CPU: each bracket, moved to the time of @bracket by @rate (ns per cycle), bounds the clock
+ * from both sides. The time between two brackets, computed by @rate, has a relative error of
+ * at most SPAN_ERROR. Returns the longest time, cycles, from @bracket to one that narrowed it.
  */
 static double intersect_brackets(const struct tries *tries, double rate,
 				 struct tsct_bracket *bracket)
@@ -322,8 +321,8 @@ static void set_clocksource(const struct tsct_sampler *sampler,
 
 /*
  * Estimates the counter's rate to a thousandth, from two brackets of MONOTONIC_RAW, so
- * that later brackets can be intersected. If these two brackets are too wide for that
- * precision, the rate stays unknown.
+ * that later brackets can be intersected. If these two brackets are too wide
+ * for this precision, the rate remains unknown.
  */
 static void estimate_rate(struct tsct_sampler *sampler)
 {

@@ -46,13 +46,12 @@ __u64 tsct_cycles_read(unsigned int source);
 
 /*
  * State of the search for a narrow bracket. A search takes many brackets of one clock, and
- * cuts the narrowest to its intersection with the other brackets of the same CPU. It
- * discards the first bracket, because caches are cold after a sleep, and brackets during
- * which the thread moved to another CPU. The search ends after enough brackets of at most
- * limit_ns. limit_ns doubles after a search without such a bracket and shrinks slowly
- * otherwise, so that it suits slow virtual machines and debuggers, too. The number of
- * brackets and the duration are limited. The narrowest bracket is used even if it is
- * wide: its width is its error bound.
+ * cuts the narrowest to its intersection with the other brackets of the same CPU. It discards
+ * the first bracket, because caches are cold after a sleep, and brackets during which the
+ * thread moved to another CPU. The search ends after enough brackets of at most limit_ns.
+ * limit_ns doubles after a search without such a bracket and shrinks slowly otherwise, to
+ * suit slow virtual machines and debuggers, too. The number of brackets and the duration are
+ * limited. The narrowest bracket is used even if it is wide: its width is its error bound.
  */
 struct tsct_sampler {
 	const struct tsct_clock_ops *ops;
@@ -71,8 +70,8 @@ struct tsct_sampler {
 	 * owner sets this field after tsct_sampler_init(), which sets it to 0.
 	 */
 	__u64 skew_cycles;
-	/* cycles between the narrowest bracket of the last search and the furthest
-	 * bracket that it was intersected with */
+	/* cycles from the narrowest bracket of the last search to the furthest
+	 * bracket that narrowed it */
 	__u64 span;
 };
 

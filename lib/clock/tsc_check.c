@@ -21,8 +21,8 @@
 #define TOTAL_NS	200000000
 #define CPU_NS_MAX	50000000
 #define CPU_NS_MIN	200000
-/* Time after which no comparison with a further CPU begins, ns; longer than TOTAL_NS,
- * because comparisons take longer on busy CPUs */
+/* Time after which no comparison with another CPU begins, ns; longer than
+ * TOTAL_NS, because comparisons take longer on busy CPUs */
 #define LIMIT_NS	2000000000
 #define ROUNDS_MAX	2000		/* number of exchanges with one CPU */
 /* Time for a busy CPU to begin to run the responding thread, ns */

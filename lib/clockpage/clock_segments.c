@@ -222,9 +222,9 @@ static __u64 chord_mult(const struct tsct_clock_segment *a,
 }
 
 /*
- * Joins two segments to one straight segment. Its distance from the two is
- * largest where they meet or at the end; adds 1 ns, since all times are
- * rounded.
+ * Joins two segments to one straight segment. Adds to the error bound the
+ * largest distance between the new segment and the two, which is where the two
+ * meet or at the end, and 1 ns, as times are rounded.
  */
 static struct tsct_clock_segment join_segments(const struct tsct_clock_segment *a,
 					       const struct tsct_clock_segment *b)
@@ -424,8 +424,7 @@ static void continue_params(struct tsct_clock_copy *copy,
 /*
  * Ends the params of *last at as_of_cycles, their last sample, as a disruption may have come
  * right after it. Params that begin later become an empty segment, and earlier segments are cut
- * at as_of_cycles. Keeps empty segments: cycles after their start have the
- * status DISRUPTED.
+ * at as_of_cycles. Keeps empty segments: cycles after their start have the status DISRUPTED.
  */
 static void end_params(struct tsct_clock_copy *copy,
 		       const struct tsct_clock_state *last)
@@ -452,9 +451,8 @@ static void end_params(struct tsct_clock_copy *copy,
 
 /*
  * Drops segments that are so old that they would compare as newest when the counter or
- * the epoch wraps. Readers reject a copy whose segments are not in order. A
- * state whose cycles jump far may bring segments out of order, which later
- * states could not correct.
+ * the epoch wraps. Readers reject a copy whose segments are not in order. A state whose
+ * cycles jump far may bring segments out of order, which later states could not correct.
  */
 static void drop_incomparable(struct tsct_clock_copy *copy, __u32 epoch)
 {

@@ -57,11 +57,10 @@ static double window_resolution(const struct tsct_rate_window *window)
 }
 
 /*
- * Adds a bracket that is later than all brackets in the window. Sets [lo, hi]
- * to the constant rates that the newest and the older brackets allow, and
- * removes brackets that contradict a common rate. The most likely rate in [lo,
- * hi] is the rate between the middles of the narrowest two brackets, since the
- * two counter reads of a bracket mostly take equally long.
+ * Adds a bracket that is later than all brackets in the window. Sets [lo, hi] to the constant
+ * rates that the newest and the older brackets allow, and removes brackets that contradict a
+ * common rate. The most likely rate in [lo, hi] is the rate between the middles of the
+ * narrowest two brackets, since the two counter reads of a bracket mostly take equally long.
  */
 static void window_add(struct tsct_rate_window *window,
 		       const struct tsct_bracket *bracket)
@@ -259,9 +258,8 @@ tsct_rate_innovation(const struct tsct_rate_estimator *est,
 }
 
 /*
- * Sets the bounds of the rate to those between the newest sample and the
- * previous sample, or a still earlier one if the previous sample is too recent
- * or gives much wider bounds.
+ * Sets the bounds of the rate to those between the newest sample and the previous sample,
+ * or a still earlier one if the previous sample is too recent or gives much wider bounds.
  */
 static void set_rate_bounds(struct tsct_rate_estimator *est)
 {
@@ -578,9 +576,9 @@ void tsct_rate_compose(const struct tsct_rate_estimator *est, __u64 begin_cycles
 	}
 	set_bounds(est, &estimate, keep, params);
 	/*
-	 * fast_cycles 0 disables the fast conversion: it reads the TSC, and checks neither
-	 * whether the CPUs' counters differ nor whether the source is the TSC. With
-	 * another source, it would use TSC values as nanoseconds of that source.
+	 * fast_cycles 0 disables the fast conversion, which reads the TSC, and checks
+	 * neither whether the CPUs' counters differ nor whether the source is the TSC.
+	 * With another source, it would use TSC values as nanoseconds of that source.
 	 */
 	if (ret_state->flags & TSCT_CLOCK_SKEWED ||
 	    ret_state->source != TSCT_SOURCE_TSC)

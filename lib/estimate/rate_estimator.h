@@ -28,10 +28,9 @@ struct tsct_bracket {
 };
 
 /*
- * Returns true if the bracket bounds the time of its reading: the counter was read
- * twice on one CPU, and did not run backwards. If the bracket's counter reads
- * are from two CPUs, its width includes the difference between the two
- * counters, so a wrong bracket may look narrow.
+ * Returns true if the bracket bounds the time of its reading: the counter was read twice on
+ * one CPU, and did not run backwards. If the bracket's counter reads are from two CPUs, its
+ * width includes the difference between the two counters, so a wrong bracket may look narrow.
  */
 static inline bool tsct_bracket_is_valid(const struct tsct_bracket *bracket)
 {
@@ -59,8 +58,8 @@ struct tsct_sample {
  * the limit means that the counter or MONOTONIC_RAW jumped */
 #define TSCT_RATE_JUMP_PPB	20000
 /*
- * Distance, ns, of the kernel's clock from the straight line that it follows on
- * average: the kernel steers it by timer ticks of two lengths.
+ * Distance, ns, of the kernel's clock from the straight line that the clock
+ * follows on average: the kernel steers its clock by timer ticks of two lengths.
  */
 #define TSCT_RATE_TICK_NS	1.5
 /*
@@ -202,9 +201,9 @@ void tsct_rate_disrupt(struct tsct_rate_estimator *est, __u32 cause);
  * tsct_rate_compose - compose the state to publish now
  * @begin_cycles: counter at which new params begin; later than now
  *
- * Confirms the params in force if they are good enough. Else new params continue them
- * from @begin_cycles on; the first params of an epoch begin at its last sample. May be
- * called again with another @begin_cycles.
+ * Confirms the params in force if they are good enough. Else composes new params, which
+ * continue the params in force from @begin_cycles on. The first params of an epoch
+ * begin at the epoch's last sample. May be called again with another @begin_cycles.
  */
 void tsct_rate_compose(const struct tsct_rate_estimator *est, __u64 begin_cycles,
 		       struct tsct_clock_state *ret_state);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Users to whose limits the channels and connections of other user ids count */
+/* Finds the user to whose limits the channels and connections of a user id count */
 #ifndef TSCT_PAYER_H
 #define TSCT_PAYER_H
 

@@ -304,7 +304,7 @@ static void serve_client(struct tsct_server *server, struct connection *conn)
 
 /*
  * Fetches one event per epoll_wait(). The kernel then moves the client of that event to
- * the end of its ready list, so a few busy clients cannot delay all other clients.
+ * the end of epoll's ready list, so a few busy clients cannot delay all other clients.
  */
 void tsct_server_dispatch(struct tsct_server *server)
 {

@@ -4,9 +4,9 @@
  * tsctraced and for trace-ctl record.
  *
  * Clients may be hostile. A channel belongs to the user who created it, and is freed
- * when the last connection that is bound to it closes. A process that has a channel's
- * memfd can write to all of it. So the server relies on a private copy of the
- * header and the definitions, and reads only statistics from the memfd.
+ * when the last connection that is bound to it closes. A process that has a
+ * channel's memfd can write to the whole memfd. So the server relies on a private
+ * copy of the header and the definitions, and reads only statistics from the memfd.
  *
  * The client that creates a channel allocates the rings of the CPUs that are online, so that a
  * writer does not get SIGBUS when memory is short, and so that the memory counts to

@@ -234,8 +234,7 @@ static int peek_header(int memfd, struct tsct_channel_header *ret_header)
 	struct statfs fs;
 	struct stat st;
 
-	/* Accept only a memfd that cannot be truncated: access to other files
-	 * may raise SIGBUS. */
+	/* Accept only a memfd that cannot be truncated: access beyond its end raises SIGBUS. */
 	if (has < 0 || (has & seals) != seals || has & fixed || fstat(memfd, &st) ||
 	    fstatfs(memfd, &fs) || fs.f_type != TMPFS_MAGIC ||
 	    pread(memfd, ret_header, sizeof(*ret_header), 0) != sizeof(*ret_header) ||

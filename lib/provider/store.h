@@ -54,7 +54,7 @@ struct tsct_store {
 	struct tsct_fd_store fd_store;	/* keeps memfds at a restart; all zero: no fd store */
 };
 
-/* The client of one connection. The caller sets uid and zeroes the rest. */
+/* The client of one connection. The caller sets uid, and zeroes all other members. */
 struct tsct_store_peer {
 	uid_t uid;
 	__u32 roles;		/* TSCT_ROLE_* of the connection */
@@ -97,7 +97,7 @@ int tsct_store_restore(struct tsct_store *store, const char *label, int memfd);
 void tsct_store_release(struct tsct_store *store, struct tsct_store_peer *peer,
 			bool reclaim);
 
-/* Counts the events that were never read, in present and in freed channels. */
+/* Counts the events of all channels that no reader ever opened, including freed channels. */
 void tsct_store_unread(const struct tsct_store *store,
 		       struct tsct_store_unread *ret_unread);
 
@@ -129,8 +129,7 @@ struct tsct_store_channel {
 	char *map;		/* address of the mapping of the whole memfd */
 };
 
-/* Returns the part of @limit, a limit of all users together, that only root can
- * use. */
+/* Returns the part of @limit, a limit of all users together, that only root can use. */
 __u64 tsct_store_reserve(const struct tsct_store *store, __u64 limit);
 
 void tsct_store_channel_free(struct tsct_store_channel *channel);

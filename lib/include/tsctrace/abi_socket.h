@@ -26,12 +26,11 @@ struct tsct_reply {
 };
 
 /*
- * TSCT_IOC_CHANNEL_ADOPT: binds the connection to the channel whose memfd is sent with
- * the request, in SCM_RIGHTS. A restarted server takes back channels in this
- * way from programs that still map them. Name and geometry of the channel are
- * those in its header. The module gives ENOTTY. EACCES: another user's channel.
- * EEXIST: the caller's user has another channel of that name. EPROTO: not a
- * channel's memory. EBUSY and EDQUOT: as for TSCT_IOC_CHANNEL_CREATE.
+ * TSCT_IOC_CHANNEL_ADOPT: binds the connection to the channel whose memfd is sent with the
+ * request, in SCM_RIGHTS. A restarted server takes back channels in this way from programs that
+ * still map them. Name and geometry of the channel are those in its header. The module gives
+ * ENOTTY. EACCES: another user's channel. EEXIST: the caller's user has another channel of that
+ * name. EPROTO: not a channel's memory. EBUSY and EDQUOT: as for TSCT_IOC_CHANNEL_CREATE.
  */
 struct tsct_channel_adopt {
 	__u32 roles;			/* TSCT_ROLE_* of the connection */

@@ -327,8 +327,7 @@ std::int64_t saturated_ns(const std::chrono::duration<Rep, Period> &d) noexcept
 	return std::chrono::duration_cast<std::chrono::nanoseconds>(d).count();
 }
 
-/* Rounds towards zero, as casts of C++ do; @function rounds towards minus
- * infinity. */
+/* Rounds towards zero, as casts of C++ do; @function rounds towards minus infinity. */
 inline std::int64_t cast(std::int64_t (*function)(const tsct_clock *,
 						  std::int64_t),
 			 std::int64_t value) noexcept

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Typed events: defined once, emitted by an inline function whose arguments the
- * compiler checks. C from gnu99 on, C++ from 11 on; gcc and clang. At file scope, in
- * a source file, or in a header that any number of source files include:
+ * compiler checks. C from gnu99 on, C++ from 11 on; gcc and clang. Write at file
+ * scope, in a source file or in a header that any number of source files include:
  *
  *	#include <tsctrace/event.h>
  *

@@ -78,7 +78,7 @@
 
 /* ---- code generated for a field ----------------------------------------- */
 
-/* Parameters of an emit function; a comma precedes each but the first */
+/* Parameters of an emit function; a comma precedes all but the first parameter */
 #define TSCT_PARAMETERS_(...) \
 	TSCT_EACH_(TSCT_PARAMETER_, TSCT_PARAMETER_NEXT_, __VA_ARGS__)
 #define TSCT_PARAMETER_(class, name, ctype, type, format, count, size) \

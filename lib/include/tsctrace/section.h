@@ -15,8 +15,8 @@
  * block does, so that every store stays within this ring's data for any value.
  *
  * Part of tsctrace/event.h and of the library; programs call nothing here. Names
- * that end in an underscore may change from one release to the next. The layouts of
- * struct tsct_fast and struct tsct_ring_ref may not: they are compiled into programs.
+ * that end in an underscore may change from one release to the next. The layouts of struct
+ * tsct_fast and struct tsct_ring_ref must not change: they are compiled into programs.
  */
 #ifndef TSCTRACE_SECTION_H
 #define TSCTRACE_SECTION_H

@@ -110,8 +110,7 @@ int tsct_trace_node(const struct tsct_trace *trace, __u32 node,
 /* Returns the name of a channel, any bytes, valid until @trace is closed; NULL: no such channel. */
 const char *tsct_trace_channel(const struct tsct_trace *trace, __u32 stream);
 
-/* Returns true if the recording was merged from others, with ticks of their
- * common time. */
+/* Returns true if the recording was merged from others, with ticks of their common time. */
 bool tsct_trace_is_merged(const struct tsct_trace *trace);
 
 /* Returns true if the recorder finished the recording. If not, the last second may be
@@ -199,7 +198,7 @@ static inline bool tsct_value_is_text(const struct tsct_value *value)
 		value->field->type == TSCT_TYPE_CHARS;
 }
 
-/* Returns the value of an integer field. A u64 keeps its bits, so it may become negative. */
+/* Returns the value of an integer field. A large u64 becomes negative, as its bits are kept. */
 __s64 tsct_value_integer(const struct tsct_value *value);
 
 /* Returns true if the value is a u64 above the maximum of __s64. */

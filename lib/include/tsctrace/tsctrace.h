@@ -378,8 +378,8 @@ struct tsct_interval {
 };
 
 /*
- * tsct_clock_open - open the best clock available: the daemon's, else a calibration within
- * this process, which takes up to 20 ms
+ * tsct_clock_open - open the best clock available: the daemon's, else a clock
+ * that this process calibrates, which takes up to 20 ms
  *
  * If the daemon uses the module, this process also needs TSCT_DISRUPTIONS_PATH,
  * where the module counts disruptions, and which every user may read. Without
@@ -389,7 +389,7 @@ struct tsct_interval {
  */
 int tsct_clock_open(struct tsct_clock **ret_clock);
 
-/* Closes a clock; NULL is allowed. No other thread may use it then. Not signal safe. */
+/* Closes a clock; NULL is allowed. No other thread may be using the clock. Not signal safe. */
 void tsct_clock_close(struct tsct_clock *clock);
 
 /*
