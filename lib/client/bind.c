@@ -298,8 +298,8 @@ static int explain_failure(struct tsct_channel *channel, int err, const char *na
 		{ -EBUSY, 0, "has a reader already; stop that reader first", NULL },
 		{ -EOPNOTSUPP, 0, "not supported by this provider; kernel channels "
 			"need the module", NULL },
-		{ -EAGAIN, 0, "needs more memory than this process may lock, and it locks all its "
-			"memory (mlockall); raise its 'ulimit -l'", NULL },
+		{ -EAGAIN, 0, "needs more memory than may be locked, but this process locks all "
+			"its memory (mlockall); raise its 'ulimit -l'", NULL },
 		{ -EFBIG, 0, "larger than the file size limit of the provider (the "
 			"daemon, trace-ctl record or this process); raise its 'ulimit "
 			"-f'", NULL },

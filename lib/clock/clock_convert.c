@@ -69,7 +69,7 @@ int tsct_clock_head(const struct tsct_clock_page *page,
 	int tries;
 
 	for (tries = 0; tries < OVERTAKEN_MAX; tries++) {
-		/* acquire: pairs with the writer's release: the copy is complete */
+		/* acquire: pairs with the writer's release of seq, so the copy is complete */
 		ret_head->seq = smp_load_acquire(&page->seq);
 		state = &page->copy[ret_head->seq & 1].state;
 		ret_head->status = READ_ONCE(state->status);

@@ -41,8 +41,8 @@
 /*
  * RDTSCP waits for all preceding instructions. Plain RDTSC was observed to run
  * backwards between threads. The same instruction reads TSC_AUX, in which the kernel
- * keeps the CPU's number, so the thread cannot move to another CPU between the two reads.
- * Every CPU whose TSC may be the source has RDTSCP, see core/tsc_trust.h.
+ * keeps the CPU's number, so the thread cannot change its CPU between the reads of TSC
+ * and TSC_AUX. Every CPU whose TSC may be the source has RDTSCP, see core/tsc_trust.h.
  */
 static __u64 read_tsc(void *ctx, __u32 *ret_cpu)
 {

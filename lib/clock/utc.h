@@ -25,7 +25,7 @@ struct timex;
 /*
  * tsct_utc_from_kernel - get the bound that the kernel states
  * @result: result of adjtimex(2), -1: failed
- * @timex: result of adjtimex(2); not read if @result is -1
+ * @timex: struct that adjtimex(2) has filled in; not read if @result is -1
  * @since_restore_ns: time since the virtual machine was restored, by
  *	CLOCK_MONOTONIC_COARSE, read before adjtimex(2); or TSCT_NOT_RESTORED
  *

@@ -69,7 +69,7 @@ __s64 tsct_ns_cycles(__u64 mult, __s64 ns);
 __u64 tsct_divide(tsct_u128 num, __u64 den, bool *ret_rest);
 
 /*
- * tsct_growth - growth of an error by @ppb of the elapsed time, in 2^-32 ps per cycle
+ * tsct_growth - convert an error's growth by @ppb of elapsed time to 2^-32 ps per cycle
  * tsct_growth_ppb - convert a growth in 2^-32 ps per cycle to ppb
  *
  * Both round up and saturate.

@@ -584,7 +584,7 @@ static void bind_peer(struct tsct_store_peer *peer,
 
 /* ---- channels that survive the provider ---------------------------------- */
 
-/* Reports a channel to the fd store. @kept: true: the channel is to be kept at a restart */
+/* Reports a channel to the fd store. @kept: whether to keep the channel at a restart */
 static void report_kept(const struct tsct_store *store,
 			const struct tsct_store_channel *channel, bool kept)
 {

@@ -286,8 +286,8 @@ int tsct_reader_next_ordered(struct tsct_reader *reader, uint64_t until,
 void tsct_reader_seek_end(struct tsct_reader *reader);
 
 /*
- * tsct_reader_release - return the room of all events read so far from @cpu to the
- * writers (discard policy; otherwise no effect)
+ * tsct_reader_release - return to the writers the room of all events that were
+ * read from @cpu's ring so far (discard policy; otherwise no effect)
  */
 void tsct_reader_release(struct tsct_reader *reader, unsigned int cpu);
 
@@ -425,7 +425,7 @@ void tsct_clock_time_point(const struct tsct_clock *clock,
  * @cycles: past or present cycles of this boot
  *
  * Returns 0; -EAGAIN: nothing is published yet; -ESTALE: the parameters are too old, or
- * were not updated since a disruption, or the source has changed; -ERANGE: older than
+ * were not updated since a disruption, or the source has changed; -ERANGE: @cycles are older than
  * the stored history; -EXDEV: the CPUs' counters differ, so the CPU of @cycles has to be known.
  */
 int tsct_clock_cycles_to_time(const struct tsct_clock *clock, uint64_t cycles,
@@ -584,14 +584,14 @@ int tsct_timesync(int timeout_ms, char *why, size_t size);
  * @why: on failure, the reason as text; may be NULL with @size 0
  *
  * From now on, tsct_timesync() waits on all nodes until @nr_processes processes of this
- * node have joined and all of them wait in it. A process takes part until it calls
+ * node have joined and all of them wait. A process takes part until it calls
  * tsct_timesync_leave() or ends in any way; after that, tsct_timesync() does not wait for
  * this process. A forked child does not take part. To join again with the same number has
  * no effect. If $TSCTRACE_TIMESYNC_PROCESSES is set, tsct_timesync() joins automatically.
  *
- * Returns 0; -EINVAL: @nr_processes is invalid, or is not the number of the other processes,
- * or so many processes have joined already; -EALREADY: this process has joined with another
- * number; or an error of tsct_timesync(). Blocks and allocates. Thread safe, not signal safe.
+ * Returns 0; -EINVAL: @nr_processes is invalid, differs from that of other processes, or that
+ * many have joined already; -EALREADY: this process has joined with another number; or an error
+ * of tsct_timesync(). Blocks and allocates. Thread safe, not signal safe.
  *
  * tsct_timesync_leave - undo tsct_timesync_join(); no effect if this process has not joined
  */
