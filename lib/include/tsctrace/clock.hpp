@@ -241,7 +241,7 @@ public:
 		return tsct_clock_now(detail::the_clock(), &ret_time);
 	}
 
-	/* For std::chrono::clock_cast. The epoch is that of system_clock. */
+	/* std::chrono::clock_cast calls to_sys() and from_sys(). Both epochs are the same. */
 	template <class Duration>
 	static std::chrono::time_point<std::chrono::system_clock, Duration>
 	to_sys(const std::chrono::time_point<clock, Duration> &point)
