@@ -28,7 +28,8 @@
  */
 #define BIND_TRIES		8
 #define CHILD_STACK		(256 << 10)	/* bytes */
-#define BLOCKS_LEAST		4	/* minimum number of blocks if the program chose none */
+#define BLOCKS_LEAST		4	/* least blocks per ring if not chosen
+					 * by the program */
 #define NO_ROOM			"no room left within the provider's limits: "
 
 /* ---- handles ------------------------------------------------------------- */
@@ -121,9 +122,9 @@ static int read_header(struct tsct_channel *channel)
 }
 
 /*
- * Maps a region in a process that has locked its memory (mlockall), future mappings too, and may
- * not lock that much: maps one page, unlocks it, and makes that mapping larger, which stays
- * unlocked. Returns the address, or MAP_FAILED with errno.
+ * Maps a region that is too large to lock, in a process that locks all its memory,
+ * also future mappings (mlockall): maps one page, unlocks this page, and enlarges
+ * the mapping, which stays unlocked. Returns the address, or MAP_FAILED with errno.
  */
 static void *map_unlocked(const struct tsct_channel *channel, __u64 from, __u64 len, int prot)
 {
@@ -154,8 +155,8 @@ static int map_region(const struct tsct_channel *channel, __u64 from, __u64 to,
 	return 0;
 }
 
-/* If the rings cannot be mapped, maps the counters of one ring, where the events of this handle
- * are counted as refused, for the recorder to report. */
+/* Maps the counters of one ring if the rings cannot be mapped. The events of
+ * this handle are counted as refused there, and the recorder reports them. */
 static void map_refusals(struct tsct_channel *channel)
 {
 	const struct tsct_channel_header *h = &channel->header;
@@ -169,8 +170,8 @@ static void map_refusals(struct tsct_channel *channel)
 		channel->refusals = page;
 }
 
-/* Maps a channel that the provider has bound to the connection. Returns 0, or -errno: then
- * the caller calls release_provider(), which unmaps the parts that were mapped. */
+/* Maps a channel that the provider has bound to the connection. Returns 0 or -errno.
+ * After an error, the caller calls release_provider(), which unmaps the mapped parts. */
 static int map_bound(struct tsct_channel *channel)
 {
 	const struct tsct_channel_header *h = &channel->header;
@@ -238,8 +239,8 @@ static void explain_bytes(char *text, __u64 need, const char *owner, __u64 used,
 		 mib(max), raise, *raise ? parameter : "");
 }
 
-/* Writes to @text which limit a failed request exceeded. The provider's channels and
- * limits are read after the failure, and may have changed since. */
+/* Writes to @text the limit that a failed request exceeded. The provider's channels
+ * and limits are read after the failure, and may have changed since the request. */
 static void explain_quota(struct tsct_channel *channel,
 			  const struct tsct_channel_options *options, char *text)
 {
@@ -297,8 +298,8 @@ static int explain_failure(struct tsct_channel *channel, int err, const char *na
 		{ -EBUSY, 0, "has a reader already; stop that reader first", NULL },
 		{ -EOPNOTSUPP, 0, "not supported by this provider; kernel channels "
 			"need the module", NULL },
-		{ -EAGAIN, 0, "larger than the memory that this process, which locks all of it "
-			"(mlockall), may lock; raise its 'ulimit -l'", NULL },
+		{ -EAGAIN, 0, "needs more memory than may be locked, but this process locks all "
+			"its memory (mlockall); raise its 'ulimit -l'", NULL },
 		{ -EFBIG, 0, "larger than the file size limit of the provider (the "
 			"daemon, trace-ctl record or this process); raise its 'ulimit "
 			"-f'", NULL },
@@ -324,7 +325,7 @@ static int explain_failure(struct tsct_channel *channel, int err, const char *na
 
 /* ---- binding ----------------------------------------------------------- */
 
-/* Creates the channel. *ret_blocks: blocks of each of its rings; 0: failed */
+/* Creates the channel. Sets *ret_blocks to the number of blocks per ring; 0: failed. */
 static int create_channel(struct tsct_channel *channel, struct tsct_channel_create *create,
 			  __u32 *ret_blocks)
 {
@@ -340,8 +341,8 @@ static int create_channel(struct tsct_channel *channel, struct tsct_channel_crea
 }
 
 /* Attaches to the channel or creates it, as the options say. Tries again, because other
- * processes may create and remove the same channel meanwhile. *ret_blocks: blocks of each ring
- * of a new channel; 0: it is not new */
+ * processes may create and remove the same channel meanwhile. Sets *ret_blocks
+ * to the number of blocks per ring if the channel is new, else to 0. */
 static int attach_or_create(struct tsct_channel *channel, const char *name,
 			    const struct tsct_channel_options *options, __u32 *ret_blocks)
 {
@@ -368,7 +369,7 @@ static int attach_or_create(struct tsct_channel *channel, const char *name,
 		if (err != -ENOENT || options->flags & TSCT_OPEN_ATTACH)
 			break;
 		err = create_channel(channel, &create, ret_blocks);
-		/* A size that the program did not choose is made smaller where memory is limited. */
+		/* If the program chose no number of blocks, try fewer blocks. */
 		while (err == -EDQUOT && !options->blocks && create.blocks > BLOCKS_LEAST) {
 			create.blocks /= 2;
 			err = create_channel(channel, &create, ret_blocks);
@@ -379,13 +380,13 @@ static int attach_or_create(struct tsct_channel *channel, const char *name,
 	return err;
 }
 
-/* Bytes to allocate per call: on a signal, tmpfs frees all that the call has allocated */
+/* Bytes per fallocate(): tmpfs frees all bytes of a call that a signal interrupts. */
 #define ALLOCATED_AT_ONCE	(256ULL << 10)
 
 /*
- * Allocates the rings of a new channel of a server, of the CPUs that are online; with an embedded
- * server, of those on which this process may run, as its programs are children of the server.
- * Returns 0 or -ENOMEM.
+ * Allocates rings of a server's new channel: those of all CPUs that are online
+ * or, with an embedded server, of the CPUs on which this process may run, as
+ * all its writers are children of that server. Returns 0 or -ENOMEM.
  */
 static int allocate_rings(const struct tsct_channel *channel)
 {
@@ -427,8 +428,8 @@ static const char *emit_warning(const struct tsct_channel *channel)
 }
 
 /*
- * Sets channel->error to "using PROVIDER (REASONS)". REASONS is the previous error text: why
- * other providers were skipped. Each reason is cut at its `;`, after which it gives advice.
+ * Sets channel->error to "using PROVIDER (REASONS)". REASONS is the previous error text, which
+ * states why other providers were skipped. Omits the advice that follows the `;` of each reason.
  */
 static void set_success_text(struct tsct_channel *channel, const char *name)
 {
@@ -464,7 +465,7 @@ static int bind_channel(struct tsct_channel *channel,
 	__u32 blocks;
 	int err;
 
-	/* Checks the name here, as the provider's -EINVAL does not say which option is wrong. */
+	/* Check the name here: the provider's -EINVAL does not show which option is wrong. */
 	if (!tsct_channel_name_valid(name)) {
 		tsct_channel_add_error(channel, "'%.64s' cannot be a channel's "
 				       "name; use 1 to %d characters of A-Z a-z 0-9 _ . -",
@@ -473,7 +474,7 @@ static int bind_channel(struct tsct_channel *channel,
 	}
 	channel->roles = options->roles ?: TSCT_ROLE_WRITE;
 	err = attach_or_create(channel, name, options, &blocks) ?: map_bound(channel);
-	/* A broken server could have made larger rings. */
+	/* Do not allocate rings of a wrong size, which a broken server could have made. */
 	if (!err && channel->provider != TSCT_PROVIDER_MODULE &&
 	    channel->header.blocks == blocks)
 		err = allocate_rings(channel);
@@ -537,10 +538,10 @@ static int connect_to(struct tsct_channel *channel, const char *socket_path,
 /* ---- choice of the provider ------------------------------------------------ */
 
 /*
- * Tries one provider. @connected: 0: the handle is connected to the provider; else -errno.
- * Returns true if the next provider is to be tried: the connection failed, the provider has
- * no such channel, or the module refuses an ordinary channel because this user has reached
- * a limit. *ret_error keeps the first error other than -ENODEV.
+ * Tries one provider. @connected: 0 if the handle is connected to the provider, else -errno.
+ * Returns true if the caller is to try the next provider: if the connection failed, the
+ * provider has no such channel, or the module refuses a channel without channel_flags because
+ * this user has reached a limit. *ret_error keeps the first error other than -ENODEV.
  */
 static bool try_provider(struct tsct_channel *channel,
 			 const struct tsct_channel_options *options,
@@ -562,8 +563,8 @@ static bool try_provider(struct tsct_channel *channel,
 		(is_module && err == -EDQUOT && !options->channel_flags);
 }
 
-/* Tries the server at $TSCTRACE_SOCKET first: trace-ctl record, which sets this variable for
- * a program, reads only the rings of that server. */
+/* Tries the server at $TSCTRACE_SOCKET first, because trace-ctl record, which
+ * sets this variable for a program, reads only the rings of that server. */
 int tsct_channel_bind(struct tsct_channel *channel, const struct tsct_opening *opening)
 {
 	const struct tsct_channel_options *options = &opening->options;
@@ -608,8 +609,8 @@ int tsct_channel_bind(struct tsct_channel *channel, const struct tsct_opening *o
 	    !try_provider(channel, options, tsct_socket_open(channel, opening->daemon,
 			  "tsctraced"), &err))
 		return err;
-	/* Without a provider, a program that writes events is advised to run under
-	 * trace-ctl record, which is then its provider. */
+	/* Without a provider, advise to run a program that writes events under
+	 * trace-ctl record, which is then the provider. */
 	if (err == -ENODEV && mask == ~0U && !has_embedded &&
 	    (!options->roles || options->roles & TSCT_ROLE_WRITE)) {
 		used = strlen(channel->error);
@@ -640,7 +641,7 @@ static int refuse_in_child(void *arg)
 	return 0;
 }
 
-/* The counters are mapped by a child that shares this process's memory, but has its own
+/* A child maps the counters of refused events: it shares this process's memory, but has its own
  * descriptors (CLONE_VM without CLONE_FILES). The mapping stays when the child has ended. */
 void tsct_channel_refuse_all(struct tsct_channel *channel, const struct tsct_opening *opening)
 {

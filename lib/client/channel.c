@@ -121,8 +121,8 @@ __u64 tsct_channel_head_size(const struct tsct_channel_header *h)
 	return size < h->consumer_offset ? size : h->consumer_offset;
 }
 
-/* Maps the whole definition area at its first use: few programs need it, and in a program that
- * locks all its memory, all of a map takes memory. Returns NULL if that is not possible. */
+/* Maps the whole definition area when it is first used, because few programs use it, and a program
+ * that locks all its memory has to provide memory for all of it. Returns NULL on failure. */
 static const char *map_defs(struct tsct_channel *channel)
 {
 	const __u64 size = channel->header.consumer_offset;
@@ -166,7 +166,7 @@ __u64 tsct_channel_lost_no_ring(const struct tsct_channel *channel)
 
 const __u32 tsct_no_mark = 0;
 
-/* Marks thread ids as unknown: then no event takes the fast path. */
+/* Marks the ids of all threads as unknown, so that no event takes the fast path. */
 void tsct_emit_disable_fast(struct tsct_channel *channel)
 {
 	__atomic_store_n(&channel->fast.fork_mark, &tsct_no_mark, __ATOMIC_RELAXED);

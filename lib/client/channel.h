@@ -42,9 +42,9 @@ struct tsct_channel {
 	int map_fd;		/* descriptor to map: device or memfd; -1: none */
 	pid_t pid;		/* id of the process that connected */
 	pthread_mutex_t lock;	/* held during a request on a socket */
-	/* Inodes of fd and map_fd if the provider is a server: they show whether the program
-	 * has closed these descriptors, as programs do that become daemons. Then the numbers
-	 * may be those of other files. */
+	/* Inodes of fd and map_fd if the provider is a server: they show
+	 * whether the program has closed these descriptors, as programs that
+	 * become daemons do. The numbers may be those of other files then. */
 	ino_t fd_inode, map_inode;
 	bool broken;		/* a reply was lost on the socket; protected by lock */
 	char *socket_path;
@@ -54,8 +54,8 @@ struct tsct_channel {
 	struct tsct_geometry geo;
 	char *head_map;		/* mapping of the header and the first definitions */
 	char *defs_map;		/* mapping of the header and all definitions; NULL: not needed yet */
-	/* counters of a ring for the events of a handle that could not map the rings; NULL: it
-	 * could, or has no channel */
+	/* counters of one ring, for the lost events of a handle that could not map
+	 * the rings; NULL: the handle has mapped the rings, or has no channel */
 	struct tsct_producer *refusals;
 	char *consumer_map;
 	char *ring_map;
@@ -64,28 +64,28 @@ struct tsct_channel {
 	/*
 	 * The channel that this handle stands for, if the channel was opened later than the
 	 * handle; NULL: the handle is the channel. Stored with release when the target is
-	 * complete. Other threads may be using the handle, so its other members stay.
+	 * complete. Other threads may be using the handle, so its other members do not change.
 	 */
 	struct tsct_channel *target;
 	struct tsct_channel *replaced;	/* of a target: the previous target, to which
 					 * events may still be written; NULL: none */
-	/* Handles whose target is this channel: wide[i] is for typed events whose ids are i in
-	 * the bits above 15, wide[0] for refused events. NULL: not needed yet */
+	/* Handles whose target is this channel: wide[i] is for typed events with ids
+	 * from i << 16 on, wide[0] is for refused events. NULL: not needed yet */
 	struct tsct_channel *wide[(TSCT_ID_WIDE_MAX >> 16) + 1];
-	__u32 id_high;			/* of such a handle: its index */
+	__u32 id_high;			/* of a handle in wide[]: its index there */
 	struct tsct_handle_ids *ids;	/* of a handle: its event definitions; of a target:
-					 * its ids for these events; NULL: none */
+					 * the target's ids of these events; NULL: none */
 	pthread_mutex_t ids_lock;	/* protects `ids` of a handle and of its target */
-	struct tsct_opening *opening;	/* arguments to open the channel later; NULL: it is
-					 * never opened later */
+	struct tsct_opening *opening;	/* arguments to open the channel later; NULL:
+					 * the channel is never opened later */
 	/* Members that helper.c uses, protected by helper.lock */
 	struct tsct_channel *next_watched;
 	bool watched, busy, lost;
 	bool no_thread;			/* opened with TSCT_OPEN_NO_THREAD; constant */
 };
 
-/* Arguments of tsct_channel_open() and environment variables at that time: later, another
- * thread may be in setenv() */
+/* Copies of the arguments of tsct_channel_open() and of environment variables:
+ * another thread may be changing the originals when the channel is opened later */
 struct tsct_opening {
 	struct tsct_channel_options options;	/* options.name points to `name` below */
 	bool is_only;			/* try only the provider at socket_path (NULL: module) */
@@ -119,16 +119,16 @@ void tsct_channel_free(struct tsct_channel *channel);
  * $TSCTRACE_PROVIDER allows and that works. Returns 0 or -errno, with the reason in the error
  * text. */
 int tsct_channel_bind(struct tsct_channel *channel, const struct tsct_opening *opening);
-/* Makes the recorder count as refused the events of a handle that got -EMFILE. Does nothing if
- * that fails. */
+/* Counts all events of a handle as refused, for the recorder to report, after
+ * tsct_channel_bind() has returned -EMFILE. Errors are ignored. */
 void tsct_channel_refuse_all(struct tsct_channel *channel, const struct tsct_opening *opening);
 
 /*
  * tsct_channel_open_later - try once more to open the channel of a handle
  * @channel: a handle whose `opening` is set, and which helper.c has marked busy
  *
- * Opens a new target for the handle, and moves the handle's typed events there. Returns 0,
- * or -errno and leaves the handle unchanged.
+ * Opens a new target for the handle, and moves the handle's typed events to the
+ * target. Returns 0, or -errno with the handle unchanged.
  */
 int tsct_channel_open_later(struct tsct_channel *channel);
 
@@ -136,7 +136,7 @@ int tsct_channel_open_later(struct tsct_channel *channel);
 
 /*
  * tsct_channel_move - define the handle's events in a new target, which the handle uses from
- * now on. Returns 0, or -errno and leaves the handle unchanged
+ * now on. Returns 0, or -errno with the handle unchanged
  * tsct_channel_id - return the event id that a target has for the handle's event id @id;
  * 0: none. Signal safe
  * tsct_channel_ids_free - free channel->ids
@@ -149,11 +149,12 @@ void tsct_channel_ids_free(struct tsct_channel *channel);
  * tsct_events_move - store @target in channel->target, and move the handle's typed events
  * to the target. If @target is NULL, only define the handle's events that are not defined yet
  * tsct_events_use - enable on a channel the typed events that match patterns, whether they
- *	are registered now or later. Returns 0 with the number of enabled events, or the
- *	-errno of one that failed, in *ret_on; or -errno: the channel cannot be used, or not yet
+ *	are registered now or later. Returns -errno if the channel cannot be used now; else 0
+ *	with *ret_on set to the number of enabled events, or to the -errno of an
+ *	event that failed
  * tsct_events_prepare - register the fork handler of the events' lock
  * tsct_events_describe - print a line for each typed event, with columns separated by tabs:
- * state (on, off; none: the event is on no channel), kind, channel, name, fields
+ * state (on, off, refused; none: the event is on no channel), kind, channel, name, fields
  */
 void tsct_events_move(struct tsct_channel *channel, struct tsct_channel *target);
 int tsct_events_use(struct tsct_channel *channel, const char *patterns, int *ret_on);
@@ -174,10 +175,10 @@ int tsct_socket_open(struct tsct_channel *channel, const char *path,
 
 /*
  * tsct_socket_thread - get this thread's id as the channel's server sees it. If the server is
- *	in this thread's pid namespace, or in one below, the id is gettid(). Else gettid()
- *	may be the id of another thread there, so the server is requested to translate it.
- *	Returns 0, or -errno: the server ended, does not support the request, or is in no
- *	namespace above
+ *	in this thread's pid namespace, or in one below, the id is gettid(). Else
+ *	gettid() may be the id of another thread in the server's namespace, so
+ *	the server translates the id. Returns 0, or -errno: the server ended,
+ *	does not support the request, or its namespace is not above this thread's
  */
 int tsct_socket_thread(const struct tsct_channel *channel, __u32 *ret_tid);
 
@@ -189,13 +190,14 @@ int tsct_socket_thread(const struct tsct_channel *channel, __u32 *ret_tid);
 void tsct_channel_add_error(struct tsct_channel *channel, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Text of an error of a provider: an entry of a table, whose last entry is all zero */
+/* Entry of a table of error texts; the last entry of a table is all zero */
 #define TSCT_NO_DESCRIPTOR	"this process has no descriptor left; raise its 'ulimit -n'"
 struct tsct_reason {
-	int err, ret;		/* err: error of the system; ret: the error that
-				 * tsct_channel_open() returns for it, 0: err */
+	int err, ret;		/* err: error of a system call; ret: error that
+				 * tsct_channel_open() returns for err; 0: err itself */
 	const char *text;
-	const char *after;	/* text after the server's name; NULL: name no server */
+	const char *after;	/* text after the server's name; NULL: omit
+				 * it */
 };
 
 /* Appends to the error text why @path cannot be used: the text that the table @reason has
@@ -206,8 +208,8 @@ int tsct_channel_explain(struct tsct_channel *channel, const struct tsct_reason 
 /* Allocates a handle without a provider, which tsct_channel_close() frees. Returns NULL if
  * there is no memory. */
 struct tsct_channel *tsct_channel_new(void);
-/* Returns the handle channel->wide[@high], by which @channel refuses and counts events if @high
- * is 0; NULL: there is no memory. The caller holds the lock of typed events. */
+/* Returns the handle channel->wide[@high], or NULL if there is no memory. wide[0] is
+ * for refused events, which it counts. The caller holds the lock of typed events. */
 struct tsct_channel *tsct_channel_wide(struct tsct_channel *channel, unsigned int high);
 /* Returns the size of the header and the first definitions, which every handle maps, bytes. */
 __u64 tsct_channel_head_size(const struct tsct_channel_header *h);
@@ -224,7 +226,7 @@ int tsct_channel_check(const struct tsct_channel_header *header,
 
 /* A constant 0: the fork_mark of channels that have no fast path */
 extern const __u32 tsct_no_mark;
-/* Makes every event take the slow path. A handle without a channel is in this state, too. */
+/* Makes every event take the slow path, as in a handle without a channel. */
 void tsct_emit_disable_fast(struct tsct_channel *channel);
 
 /* ---- thread.c ----------------------------------------------------------- */
@@ -243,16 +245,16 @@ void tsct_thread_prepare(void);
 const __u32 *tsct_thread_mark(void);
 
 /*
- * Stores this thread's id in tsct_thread_id, and returns the id. It is the id in the pid
- * namespace of the provider of @channel (the module: the initial namespace). If the provider
- * does not answer, the id is gettid(), not stored if a later request may succeed. Signal safe
+ * Stores this thread's id in tsct_thread_id, and returns the id. The id is the one in the pid
+ * namespace of @channel's provider (of the module: the initial namespace). If the provider does not
+ * answer, returns gettid(), and stores gettid() only if no later request can succeed. Signal safe
  */
 __u32 tsct_thread_id_slow(struct tsct_channel *channel);
 
 /* ---- emit.c ------------------------------------------------------------- */
 
-/* Sets up the fast path, if it may be used. @channel is mapped, with rseq and source set, and
- * fast.refs has room for nr_cpus. */
+/* Sets up the fast path if @channel may use it. The caller has mapped @channel,
+ * set its rseq and source, and allocated fast.refs for nr_cpus. */
 void tsct_emit_enable_fast(struct tsct_channel *channel);
 
 /* ---- helper.c: the helper thread of a program ---------------------------- */

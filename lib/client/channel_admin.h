@@ -47,8 +47,8 @@ const char *tsct_channel_socket_path(const struct tsct_channel *channel);
  * tsct_channel_fd - return the descriptor that connects to the provider; -1: none
  *
  * The module's device becomes readable (POLLIN) at the watermark of
- * tsct_reader_watermark() if the channel is the kernel's; a server's socket, or the device with
- * a channel of programs, does not. @channel still owns the descriptor.
+ * tsct_reader_watermark() if the kernel writes the channel. If programs write the channel,
+ * neither the device nor a server's socket becomes readable. @channel still owns the descriptor.
  */
 int tsct_channel_fd(const struct tsct_channel *channel);
 

@@ -17,14 +17,14 @@
  * tsct_control_request - send one request and receive the whole answer
  * @path: path of the control socket
  * @request: text of one line without a newline, at most 62 bytes
- * @until_ns: time of tsct_monotonic_ns() until which to wait; INT64_MAX: 5 s, the maximum
+ * @until_ns: deadline as a time of tsct_monotonic_ns(), at most 5 s from now; INT64_MAX: 5 s
  * @ret_answer: the answer, allocated by malloc(), with a NUL after it
  * @ret_len: NULL, or bytes of the answer before that NUL
  * @ret_fd: NULL; or, for a request whose connection stays open after an answer of one line:
  *	the connection, which the caller closes
  *
- * Returns 0; -ETIMEDOUT; -ECONNRESET: closed without an answer; -EMSGSIZE: more than 8 MiB;
- * or another -errno of the connection. Thread safe, not signal safe.
+ * Returns 0; -ETIMEDOUT; -ECONNRESET: the daemon closed without an answer; -EMSGSIZE:
+ * more than 8 MiB; or another -errno of the connection. Thread safe, not signal safe.
  */
 int tsct_control_request(const char *path, const char *request, __s64 until_ns,
 			 char **ret_answer, size_t *ret_len, int *ret_fd);
@@ -37,7 +37,7 @@ struct tsct_control_call {
 	__s64 until_ns;		/* deadline of the request, ns of CLOCK_MONOTONIC */
 	char *answer;		/* bytes received so far; a NUL follows when complete */
 	size_t len, size;	/* bytes of @answer: received, allocated */
-	bool one_line;		/* true: the answer is complete after a newline, too */
+	bool one_line;		/* true: a newline also completes the answer */
 };
 
 /*
@@ -50,8 +50,8 @@ void tsct_control_call_begin(struct tsct_control_call *call, const char *path,
 
 /*
  * Continues a control request, without waiting. Returns 1: call->answer is complete; 0:
- * call again; -ETIMEDOUT; -ECONNRESET: closed without an answer; -EMSGSIZE: more than
- * 8 MiB; or another -errno of the connection.
+ * call again; -ETIMEDOUT; -ECONNRESET: the daemon closed without an answer;
+ * -EMSGSIZE: more than 8 MiB; or another -errno of the connection.
  */
 int tsct_control_call_step(struct tsct_control_call *call);
 

@@ -36,15 +36,15 @@ struct emit_request {
 	const struct iovec *iov;
 	unsigned int nr;	/* number of buffers in iov */
 	__u32 size;		/* bytes of the record, rounded up to 8 */
-	bool ordered;		/* true: of tsct_emit(); false: of tsct_emit_unordered() */
+	bool ordered;		/* true: emitted by tsct_emit(); false: by tsct_emit_unordered() */
 };
 
 /* ---- critical sections ----------------------------------------------------- */
 
 /*
- * The critical sections of tsctrace/section.h for payloads of variable length, for
- * sources other than the TSC, and to begin a block. All are async-signal-safe
- * and return TSCT_SECTION_*.
+ * Variants of the critical section of tsctrace/section.h: for payloads of
+ * variable length, for sources other than the TSC, and for the begin of a
+ * block. All are async-signal-safe and return TSCT_SECTION_*.
  */
 
 _Static_assert(sizeof(struct iovec) == 16, "addq $16");
@@ -186,8 +186,8 @@ struct section_seen {
 };
 
 /*
- * Ends the critical section with STALE if the thread's CPU or the ring's head changed
- * since @seen.
+ * Ends the critical section with STALE if the thread's CPU or the ring's head
+ * is not that in @seen.
  */
 #define SECTION_SEEN							\
 	TSCT_SECTION_CPU_						\
@@ -201,8 +201,8 @@ struct section_seen {
 #define SECTION_SEEN_INPUTS(seen)					\
 	[seen_cpu] "m" ((seen)->cpu), [seen_head] "m" ((seen)->head)
 
-/* section_write_seen - section_writev() with seen->cycles, if the thread's CPU and the
- * ring's head are still those in @seen; else the result is STALE */
+/* section_write_seen - like section_writev(), but with the cycles in @seen. The result
+ * is STALE if the thread's CPU or the ring's head is no longer that in @seen */
 static inline int section_write_seen(const struct tsct_fast *fast,
 				     __u64 header,
 				     const struct iovec *iov, __u64 nr,
@@ -293,7 +293,7 @@ void tsct_emit_enable_fast(struct tsct_channel *channel)
 	tsct_thread_prepare();
 	fast->rseq = channel->rseq;
 	fast->data_mask = geo->data_size - 1;
-	/* The critical section compares positions of 48 bits, shifted left by 16. */
+	/* The critical section compares 48-bit positions that are shifted left by 16 bits. */
 	fast->limit = geo->policy == TSCT_POLICY_OVERWRITE ?
 		~0ULL : geo->data_size << (64 - TSCT_POS_BITS);
 	fast->nr_cpus = channel->header.nr_cpus;
@@ -306,7 +306,7 @@ void tsct_emit_enable_fast(struct tsct_channel *channel)
 
 /* ---- losses, and the kernel's help --------------------------------------- */
 
-/* Counts an event that no ring counts as lost. Returns @err. */
+/* Counts a lost event in the handle, because no ring counts it. Returns @err. */
 static int count_dropped(struct tsct_channel *channel, int err)
 {
 	if (channel->refusals)
@@ -317,8 +317,8 @@ static int count_dropped(struct tsct_channel *channel, int err)
 }
 
 /*
- * Counts an event as lost in the ring of the CPU on which the thread runs, if it has one. The
- * addition is atomic, as the thread may be preempted or run on another CPU by now.
+ * Counts an event as lost in the ring of the CPU on which the thread runs. Returns false if
+ * that CPU has no ring. The addition is atomic: the thread may be on another CPU by now.
  */
 static bool add_lost(struct tsct_channel *channel, unsigned int cause)
 {
@@ -336,8 +336,8 @@ static int count_lost(struct tsct_channel *channel, unsigned int cause, int err)
 	return add_lost(channel, cause) ? err : count_dropped(channel, err);
 }
 
-/* Counts an event without a definition, for the program and, in the ring, for the recorder.
- * Returns @err. */
+/* Counts a refused event in the handle, for the program, and in the ring, for
+ * the recorder. Returns @err. */
 static __attribute__((noinline, cold)) int count_refused(struct tsct_channel *channel, int err)
 {
 	channel = tsct_channel_target(channel);
@@ -528,8 +528,8 @@ static int try_once(struct tsct_channel *channel, const struct emit_request *eve
 
 /*
  * Tries to write the event, up to TRIES times, after an rseq critical section that ended
- * with @result (TSCT_SECTION_*, not DONE). Returns 0, or -errno with the event counted as
- * lost.
+ * with @result (TSCT_SECTION_* other than DONE). Returns 0, or -errno with the
+ * event counted as lost.
  */
 static int emit_slow(struct tsct_channel *channel, const struct emit_request *event,
 		     int result)
@@ -593,8 +593,8 @@ static inline size_t iov_total(const struct iovec *iov,
 
 /*
  * Writes an event of a handle to its target. Translates @id first: programs may have defined
- * other events in the target, so the event may have another id there. Handles for wide ids
- * have the id's high bits.
+ * other events in the target, so the event may have another id there. A handle
+ * in wide[] has the id's high bits in id_high.
  */
 static int emit_to_target(struct tsct_channel *channel, unsigned int id,
 			  const struct iovec *iov, unsigned int nr, bool ordered)
@@ -641,8 +641,8 @@ emit_untried(struct tsct_channel *channel, unsigned int id,
 	return emit_slow(channel, &event, TSCT_SECTION_STALE);
 }
 
-/* Writes an event whose id does not fit into a record's header, or refuses one with an invalid
- * id. */
+/* Writes an event whose id does not fit into a record's header, or refuses an
+ * event whose id is invalid. */
 static __attribute__((noinline, cold)) int
 emit_wide(struct tsct_channel *channel, unsigned int id, const struct iovec *iov,
 	  unsigned int nr, bool ordered)
@@ -661,7 +661,7 @@ emit_wide(struct tsct_channel *channel, unsigned int id, const struct iovec *iov
 	return emit_untried(channel, TSCT_ID_WIDE, all, nr + 1, ordered);
 }
 
-/* Slow path of events whose rseq critical section ended with @result, not DONE */
+/* Slow path of an event whose rseq critical section failed with @result */
 static __attribute__((noinline, cold)) int
 emit_again(struct tsct_channel *channel, __u64 header, const struct iovec *iov,
 	   unsigned int nr, bool ordered, int result)

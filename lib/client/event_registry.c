@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Definitions of events: the ids of a handle, and the registry of typed events, with the
- * channel that each one is enabled on. Every loaded object registers its own events and
- * unregisters them when it is unloaded. An emit reads one word of its event, which has both the
- * channel and the id in it.
+ * Definitions of events: the ids of a handle, and the registry of typed events,
+ * with the channel that each event is enabled on. Every loaded object registers
+ * its own events and unregisters them when it is unloaded. An emit reads one
+ * word of its event: the channel's address and the event's id.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,14 +18,14 @@
 #include "channel.h"
 
 #define IDS_MAX		(TSCT_ID_WIDE_MAX - TSCT_ID_FIRST + 1)	/* number of ids in a channel */
-#define IDS_PART	4096	/* number of ids in a part of their table */
+#define IDS_PART	4096	/* number of ids in one part of the table of ids */
 
 /* Flags of struct tsct_event_type */
 /* the event was put on a channel by tsct_event_bind() */
 #define BOUND		0x1
 /* the event is to be enabled as soon as its channel can be opened */
 #define WANTED		0x2
-/* the event has no definition in its channel: events are counted as refused */
+/* the event has no definition in its channel: each emit is counted as refused */
 #define REFUSED		0x4
 /* bits of the event's id above those in struct tsct_event_type.id */
 #define ID_HIGH_SHIFT	16
@@ -52,7 +52,8 @@ static char *enabled_patterns;
  */
 struct tsct_handle_ids {
 	unsigned int nr;		/* highest index of an entry in use, plus 1 */
-	/* of a handle: the first entry with a definition, plus 1, by the definition's hash */
+	/* of a handle: 1 + index of the first entry with a definition; key: the
+	 * definition's hash */
 	struct tsct_index known;
 	struct handle_id {
 		struct tsct_event_def *def;	/* event of a handle; NULL: none */
@@ -85,7 +86,7 @@ static const struct tsct_event_def *ids_def(const struct tsct_channel *channel,
 	return at ? at->def : NULL;
 }
 
-/* Returns the first entry with a definition; or -1, with *ret_key as the index's key for it. */
+/* Returns the index of the first entry with the definition @def; or -1 and a free key. */
 static int ids_find(const struct tsct_handle_ids *ids, const struct tsct_event_def *def,
 		    __u64 ret_key[2])
 {
@@ -186,8 +187,8 @@ static int ids_copy(struct tsct_channel *channel)
 	return err;
 }
 
-/* Defines an event in the channel. Restores *def but for its id, as the provider's reply may
- * have changed all of *def. Returns the id or -errno. */
+/* Defines an event in the channel. Restores all of *def but the id afterwards, as
+ * the provider's reply may have changed any member. Returns the id or -errno. */
 static int define_by_provider(struct tsct_channel *channel, struct tsct_event_def *def)
 {
 	const struct tsct_event_def sent = *def;
@@ -276,7 +277,8 @@ static int define_and_keep(struct tsct_channel *channel, struct tsct_event_def *
 	if (id < 0 || !channel->opening)
 		return id;
 	pthread_mutex_lock(&channel->ids_lock);
-	if (tsct_channel_target(channel) != channel) {	/* the helper thread just set it */
+	if (tsct_channel_target(channel) != channel) {	/* just set by the
+							 * helper */
 		tsct_event_def_set_id(def, 0);
 		id = define_by_handle(channel, def);
 	} else if (!ids_def(channel, id - TSCT_ID_FIRST)) {
@@ -456,9 +458,9 @@ static int define_in_target(const struct tsct_event_type *event, struct tsct_cha
 }
 
 /*
- * Defines the event in @channel, and leaves it disabled. Returns 0, or -errno: if the channel
- * has a provider, the event is refused, and counted, each time that it is emitted while it is
- * enabled.
+ * Defines the event in @channel, and leaves the event disabled. Returns 0 or
+ * -errno. After -errno, if the channel has a provider, each emit of the event
+ * while it is enabled is refused and counted.
  */
 static int define_event(struct tsct_event_type *event, struct tsct_channel *channel)
 {
@@ -471,7 +473,7 @@ static int define_event(struct tsct_event_type *event, struct tsct_channel *chan
 	event->flags = (event->flags & (BOUND | WANTED)) | (refused ? REFUSED : 0) |
 		(id > 0 ? (__u32)id >> 16 << ID_HIGH_SHIFT : 0);
 	event->channel = id > 0 || refused ? channel : NULL;
-	event->id = refused ? TSCT_ID_MAX : (__u16)id;	/* the refusing handle has no ids */
+	event->id = refused ? TSCT_ID_MAX : (__u16)id;	/* wide[0] refuses every id */
 	return id < 0 ? id : 0;
 }
 
@@ -539,7 +541,7 @@ int tsct_events_use(struct tsct_channel *channel, const char *patterns, int *ret
 	result = check_writable(channel);
 	if (!result && enabled_channel && enabled_channel != channel)
 		result = -EBUSY;
-	/* If the channel may be opened later, stores the patterns for that moment. */
+	/* If the channel may be opened later, stores the patterns until then. */
 	if (result && (result != -ENODEV || !channel->opening || enabled_channel)) {
 		registry_unlock();
 		free(copy);

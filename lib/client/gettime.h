@@ -29,8 +29,8 @@ static inline int tsct_gettime(clockid_t clock, struct timespec *ret_time)
 }
 
 /*
- * Offsets of this process's time namespace, ns: its clock minus the host's. `known` is false
- * until tsct_time_namespace_read() has set the others.
+ * Offsets of this process's time namespace, ns: a clock's time in the namespace minus its
+ * time on the host. `known` is false until tsct_time_namespace_read() has set the offsets.
  */
 struct tsct_time_namespace {
 	bool known;
@@ -59,7 +59,7 @@ static inline __s64 tsct_gettime_ns(clockid_t clock)
 		 clock == CLOCK_MONOTONIC_COARSE ? own->monotonic_ns : 0);
 }
 
-/* Returns CLOCK_MONOTONIC in ns, for timeouts: setting the clock does not affect it. */
+/* Returns CLOCK_MONOTONIC in ns, for timeouts: setting the system clock does not change it. */
 static inline __s64 tsct_monotonic_ns(void)
 {
 	return tsct_gettime_ns(CLOCK_MONOTONIC);

@@ -18,7 +18,7 @@ static void copy_text(char *to, size_t size, const char *from)
 	snprintf(to, size, "%s", from ? from : "");
 }
 
-/* Copies the options, and the environment variables that complete them. */
+/* Copies the options, and the environment variables that complete the options. */
 static void opening_init(struct tsct_opening *opening,
 			 const struct tsct_channel_options *options)
 {

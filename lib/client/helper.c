@@ -4,8 +4,8 @@
  * program, connects to a daemon that was restarted, and answers trace-ctl events.
  *
  * The thread sleeps until a provider notifies the program (programs.h), a connection to
- * the daemon ends, or trace-ctl sends a request. It tries at intervals only for some seconds
- * after the daemon ended or a provider notified it, or if $TSCTRACE_RETRY_MS is set.
+ * the daemon ends, or trace-ctl sends a request. Only for 10 seconds after the daemon ended or a
+ * provider notified the program, or if $TSCTRACE_RETRY_MS is set, it tries to connect at intervals.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -30,7 +30,7 @@
 #define NS_PER_MS	1000000LL
 /* least time between tries to open channels, so that notifications cannot use up a CPU */
 #define TRY_EVERY_NS	(100 * NS_PER_MS)
-/* after the daemon ended, or a notification: time between two tries, and time of all tries */
+/* after the daemon ended or a provider notified: time between tries, total time */
 #define RESUME_EVERY_NS	(250 * NS_PER_MS)
 #define RESUME_FOR_NS	(10000 * NS_PER_MS)
 /* time between tries of a program that cannot be notified */
@@ -44,14 +44,14 @@ static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t idle;		/* a handle is no longer busy */
 	struct tsct_channel *first;	/* first handle in the list of watched handles */
-	pid_t pid;			/* process of the thread; 0: no thread */
+	pid_t pid;			/* id of the process that runs the thread; 0: no thread */
 	pthread_t thread;
 	int listener;			/* socket on which the thread listens; -1: none */
 	ino_t inode;			/* inode of the listener, which the program may close */
 	struct tsct_program_addr addr;	/* address of the listener */
 	bool stop;
-	/* Times that only the running thread uses, ns of CLOCK_MONOTONIC: last try, next try,
-	 * end of the tries after a loss; retry_ns: time between two later tries, 0: none */
+	/* Times that only the running thread uses, ns of CLOCK_MONOTONIC: last try, next try, end
+	 * of the tries at short intervals; retry_ns: time between later tries; 0: no later tries */
 	__s64 tried_ns, next_ns, until_ns, retry_ns;
 } helper = {
 	.lock = PTHREAD_MUTEX_INITIALIZER, .idle = PTHREAD_COND_INITIALIZER,
@@ -71,8 +71,8 @@ static bool is_waiting(const struct tsct_channel *channel)
 	return target->provider == TSCT_PROVIDER_NONE || channel->lost;
 }
 
-/* Opens the handle's channel, or connects to the daemon again. The caller does not hold
- * helper.lock, which fork() takes: fork() must not wait for a server that does not answer. */
+/* Opens the handle's channel, or connects to the daemon again. The caller does not
+ * hold helper.lock: fork() takes that lock, and must not wait for a server. */
 static int attach_handle(struct tsct_channel *channel)
 {
 	struct tsct_channel *target = tsct_channel_target(channel);
@@ -80,12 +80,12 @@ static int attach_handle(struct tsct_channel *channel)
 
 	if (target->provider != TSCT_PROVIDER_NONE)
 		err = tsct_channel_resume(target);
-	/* Defines, at the new daemon, events that could not be defined while there was none. */
+	/* Defines, at the new daemon, events that could not be defined while no daemon ran. */
 	if (target->provider != TSCT_PROVIDER_NONE && !err)
 		tsct_events_move(channel, NULL);
 	/*
-	 * Opens the channel if the handle has none. Also opens a new channel, and leaves the
-	 * old memory with the events in it, if the server has another channel of this name
+	 * Opens the channel if the handle has none. Also opens a new channel, and abandons
+	 * the old memory with its events, if the server has another channel of this name
 	 * since the restart or cannot use the memory, or the program has closed the memfd.
 	 */
 	else if (target->provider == TSCT_PROVIDER_NONE || err == -EEXIST ||
@@ -94,7 +94,7 @@ static int attach_handle(struct tsct_channel *channel)
 	return err;
 }
 
-/* Tries to connect each handle that waits. Returns true if some handles still wait. */
+/* Tries to connect all waiting handles. Returns true if some of them still wait. */
 static bool attach_all(void)
 {
 	struct tsct_channel *channel;
@@ -157,8 +157,8 @@ static void find_lost(void)
 
 /* ---- the socket ---------------------------------------------------------- */
 
-/* Listens on a socket with an unused name. Returns the socket, or -1: then requests and
- * notifications do not reach this program. */
+/* Listens on a socket with an unused name. Returns the socket, or -1: then
+ * neither requests nor notifications reach this program. */
 static int make_listener(void)
 {
 	struct sockaddr_un *addr = &helper.addr.addr;
@@ -245,7 +245,7 @@ static void answer_request(int fd)
 
 /*
  * Accepts one connection. A connection of any user means that a provider may have started.
- * If the program has closed the socket, as programs do that become daemons, makes a new one.
+ * If the program has closed the socket, as programs that become daemons do, makes a new socket.
  */
 static void accept_request(void)
 {
@@ -268,7 +268,7 @@ static void accept_request(void)
 	try_soon();
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
 		memset(&cred, 0xff, sizeof(cred));
-	/* Tries for some seconds, because a new daemon may not answer the first try in time. */
+	/* Tries for a few seconds, because a new daemon may not answer the first try in time. */
 	if (cred.pid != getpid())
 		helper.until_ns = tsct_monotonic_ns() + RESUME_FOR_NS;
 	if (!cred.uid || cred.uid == geteuid()) {
@@ -361,7 +361,7 @@ static void wake_up(void)
 	close(fd);
 }
 
-/* Returns false if the program has closed the socket, even if its number was used again. */
+/* Returns false if the program has closed the socket, even if its number is now another file's. */
 static bool has_listener(void)
 {
 	struct stat st;
@@ -429,7 +429,7 @@ static void stop_thread(void)
 	if (!helper.pid || helper.pid != getpid())
 		return;
 	__atomic_store_n(&helper.stop, true, __ATOMIC_RELAXED);
-	/* Wakes the thread without a connection, for which there may be no descriptor left. */
+	/* Wake the thread without a connection, for which no descriptor may be left. */
 	if (has_listener())
 		shutdown(helper.listener, SHUT_RDWR);
 	else

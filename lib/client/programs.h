@@ -15,7 +15,7 @@
 #include <sys/un.h>
 
 /* A socket's name is this text, the process id in the program's pid namespace, '.', and a
- * random number. Programs and providers of different releases find each other by it. */
+ * random number. Programs and providers of different releases find each other by this name. */
 #define TSCT_PROGRAM_SOCKET	"tsctrace/program/"
 
 struct tsct_program_addr {
@@ -43,11 +43,11 @@ unsigned int tsct_programs_notify(void);
 int tsct_seqpacket_connect(const struct sockaddr_un *addr, socklen_t len, int timeout_ms);
 
 /*
- * tsct_unix_listen - listen on a socket with a path, in place of a socket that is there
+ * tsct_unix_listen - listen on a socket at a path, and replace a socket that exists there
  * @type: SOCK_STREAM or SOCK_SEQPACKET, and flags
  * @mode: permissions of the path; @backlog: as of listen(2)
  *
- * Returns a descriptor; -EADDRINUSE: the path is no socket; or another -errno.
+ * Returns a descriptor; -EADDRINUSE: another file than a socket exists there; or another -errno.
  */
 int tsct_unix_listen(const struct sockaddr_un *addr, int type, mode_t mode, int backlog);
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * A server as the provider: tsctraced, or the trace-ctl record that runs this
- * program. A request is a message on a SOCK_SEQPACKET socket. The connection of
- * tsct_channel_open() is bound to the channel and keeps it alive. It also carries
- * later requests, which therefore need neither the socket's path nor permission to
- * connect. A forked child makes a new connection for each request: on the shared connection,
- * its replies would mix with those of its parent. A program also makes a new connection for
- * each request after one that was not answered.
+ * A server as the provider: tsctraced, or the trace-ctl record that runs this program. A
+ * request is a message on a SOCK_SEQPACKET socket. The connection of tsct_channel_open() is
+ * bound to the channel and keeps it alive. It also carries later requests, which therefore need
+ * neither the socket's path nor permission to connect. A forked child makes a new connection
+ * for each request: on the shared connection, its replies would mix with those of its parent. A
+ * program also makes a new connection for each request after a request that was not answered.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -114,9 +113,9 @@ static int send_request(int fd, unsigned int cmd, void *arg, int sent_fd)
 }
 
 /*
- * Sends a request, and the descriptor @sent_fd with it unless that is -1, and receives the
- * reply. @ret_map_fd: set to the reply's memfd, if the reply has a memfd; may be NULL.
- * Returns 0 with the server's result in *ret_result, or -errno: no valid reply.
+ * Sends a request, together with the descriptor @sent_fd unless it is -1, and receives
+ * the reply. Sets *ret_map_fd to the memfd in the reply, if there is one; @ret_map_fd may
+ * be NULL. Returns 0 with the server's result in *ret_result, or -errno: no valid reply.
  */
 static int send_and_receive(int fd, unsigned int cmd, void *arg, int sent_fd, int *ret_map_fd,
 			    int *ret_result)
@@ -183,9 +182,9 @@ static int request_apart(const struct tsct_channel *channel, unsigned int cmd, v
 
 /*
  * A forked child must not touch the lock: a thread of its parent may have held it at the
- * fork. A connection on which an answer did not come in time stays open, as it may be the
- * last one that keeps the channel. It carries no more requests, because the late answer
- * would be taken for the answer to the next request.
+ * fork. A connection on which an answer did not come in time stays open, as it
+ * may be the last connection that keeps the channel. No more requests are sent
+ * on it, as the late answer would be taken for the answer to the next request.
  */
 static int socket_request(struct tsct_channel *channel, unsigned int cmd, void *arg)
 {
@@ -222,8 +221,8 @@ static bool is_foreign(const struct tsct_channel *channel)
 }
 
 /*
- * Async-signal-safe: takes no lock, and therefore makes a connection of its own. The server
- * answers in identify_thread().
+ * Async-signal-safe: takes no lock, and therefore makes its own connection. The
+ * server answers in identify_thread().
  */
 int tsct_socket_thread(const struct tsct_channel *channel, __u32 *ret_tid)
 {
@@ -252,12 +251,12 @@ int tsct_socket_thread(const struct tsct_channel *channel, __u32 *ret_tid)
 
 bool tsct_provider_gone(const struct tsct_channel *channel)
 {
-	/* The connection is also gone if the program itself has closed all its descriptors. */
+	/* The program may also have closed the connection, together with all its descriptors. */
 	return channel->request == socket_request && (is_hung_up(channel) ||
 		inode_of(channel->fd) != channel->fd_inode);
 }
 
-/* The new connection gets the number of the old descriptor, since other threads use it. */
+/* The new connection gets the old descriptor's number, which other threads use. */
 int tsct_channel_resume(struct tsct_channel *channel)
 {
 	int fd, err;
@@ -272,7 +271,7 @@ int tsct_channel_resume(struct tsct_channel *channel)
 	if (!err) {
 		pthread_mutex_lock(&channel->lock);
 		if (inode_of(channel->fd) != channel->fd_inode) {
-			/* The program closed the connection and may use its number. */
+			/* The program closed channel->fd, and may be using this number. */
 			channel->fd = fd;
 			fd = -1;
 		} else if (dup3(fd, channel->fd, O_CLOEXEC) < 0) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * A channel's reader. A ring's content may come from any process that can write the
- * channel: a record is copied, then checked, and events point into the copy. The
- * position is private; the tail in shared memory is read once, at the beginning,
- * and only written after that.
+ * channel: a record is copied, then checked, and events point into the copy.
+ * The reader's position is private: the tail in shared memory is read once, at
+ * the beginning, and only written afterwards.
  *
  * Counts of events serve for statistics only: if the reader's count differs from the
  * ring's, the difference is counted as missing events, and reading goes on.
@@ -29,7 +29,7 @@
  * can reuse the records' room in the ring only when the caller has passed all of them. */
 #define RECORDS_MAX	16384
 
-/* A ring's head: the word as it was loaded, and its position in 64 bits */
+/* A ring's head: the word as loaded, and the word's position extended to 64 bits */
 struct ring_head {
 	__u64 word;
 	__u64 pos;
@@ -82,7 +82,7 @@ static void publish_tail(struct tsct_reader *reader, unsigned int cpu,
 /* ---- counts ------------------------------------------------------------ */
 
 /*
- * Counts the events before ring->pos that the reader did not get: @events less ring->count.
+ * Counts the events before ring->pos that the reader did not get: @events minus ring->count.
  * @events is the number of events before ring->pos as the ring states it; ring->count is
  * the number as the reader counted it, and becomes @events. Counts no event as missing if
  * @events is impossible: less than ring->count, or more than fit between the position of
@@ -156,11 +156,11 @@ static bool count_records(struct tsct_reader *reader, unsigned int cpu,
 }
 
 /*
- * Returns the number of events before a discard ring's tail: the event count in the
- * header of the tail's block, plus the number of records from there to the tail. If
- * writers have overwritten these records, takes the event count in the next block's
- * header (in the ring's head if there is no next block), less the number of records from
- * the tail to there.
+ * Returns the number of events before a discard ring's tail: the event count in
+ * the header of the tail's block, plus the number of records from that header
+ * to the tail. If writers have overwritten these records, takes the event count
+ * in the next block's header (in the ring's head if there is no next block),
+ * minus the number of records from the tail to that block or head.
  */
 static __u64 events_before(struct tsct_reader *reader, unsigned int cpu,
 			   __u64 tail, const struct tsct_ring_count *now)
@@ -244,8 +244,8 @@ static void skip_damage(struct tsct_ring_reader *ring, __u64 to)
 
 /*
  * Loads the ring's head. Returns true if there is data to read between ring->pos and
- * the head. If the head is impossible, no data before it can be read: reading continues
- * at the head.
+ * the head. If the head is impossible, no data before the head can be read:
+ * reading continues at the head.
  */
 static bool find_head(struct tsct_reader *reader, unsigned int cpu,
 		      struct ring_head *ret_head)
@@ -283,8 +283,8 @@ static bool find_head(struct tsct_reader *reader, unsigned int cpu,
 /*
  * Returns true if a writer reused the data at ring->pos while it was copied; the
  * reader then continues at the oldest valid position. The fence orders the copy
- * before this load of the head. It pairs with the writers' order: they publish a head
- * before they store into the blocks which that head reclaims.
+ * before this load of the head. The fence pairs with the writers' order: they
+ * publish a head before they store into the blocks that this head reclaims.
  */
 static bool is_overtaken(struct tsct_reader *reader, unsigned int cpu)
 {
@@ -304,7 +304,7 @@ static bool is_overtaken(struct tsct_reader *reader, unsigned int cpu)
 	return true;
 }
 
-/* Returns the id of a record; 0: its payload begins with an invalid one. */
+/* Returns the event id of a record; 0: the wide id in the payload is invalid. */
 static __u32 record_id(const struct tsct_record *header, const __u64 *payload)
 {
 	return header->id != TSCT_ID_WIDE ? header->id : payload[0] > TSCT_ID_MAX &&
@@ -373,7 +373,8 @@ static int next_record(struct tsct_reader *reader, unsigned int cpu, __u64 *copy
 	return 0;
 }
 
-/* Reads the next record into @copy, block_size bytes. Returns 1; 0: no record now. */
+/* Reads the next record into @copy, which has block_size bytes. Returns 1, or
+ * 0: no record now. */
 static int take_record(struct tsct_reader *reader, unsigned int cpu, __u64 *copy,
 		       struct tsct_event *ret_event)
 {
@@ -390,7 +391,7 @@ static int take_record(struct tsct_reader *reader, unsigned int cpu, __u64 *copy
 		head = load_head(reader, cpu);
 	if (next_record(reader, cpu, copy, head, ret_event))
 		return 1;
-	/* There is no record below the cached head: loads the head again. */
+	/* There is no record below the cached head, so load the head again. */
 	if (!known)
 		return 0;
 	ring->has_head = false;
@@ -669,9 +670,9 @@ static const struct tsct_event_def *known_def(const struct tsct_reader *reader, 
 }
 
 /*
- * Copies the next @len bytes of definitions from @from, and parses the copy. Returns the size
- * of the whole definitions at its begin, bytes; 0: none (sets reader->defs_broken), or out of
- * memory.
+ * Copies the next @len bytes of definitions from @from, and parses the copy.
+ * Returns the size, bytes, of the whole definitions at the begin of the copy;
+ * 0: out of memory, or no whole definition (sets reader->defs_broken).
  */
 static size_t copy_defs(struct tsct_reader *reader, const char *from, size_t len)
 {
@@ -723,8 +724,8 @@ const struct tsct_event_def *tsct_reader_def(struct tsct_reader *reader,
 
 /* ---- waiting ----------------------------------------------------------- */
 
-/* Returns true if the kernel wakes readers of the channel. Nothing does if programs write it:
- * tsct_reader_wait() then checks the rings at intervals. */
+/* Returns true if the kernel wakes readers of the channel. If programs write the channel,
+ * nothing wakes the readers: tsct_reader_wait() checks the rings at intervals. */
 static bool wakes_readers(const struct tsct_channel *channel)
 {
 	return channel->provider == TSCT_PROVIDER_MODULE &&
@@ -772,8 +773,8 @@ static bool is_ready(struct tsct_reader *reader)
 
 /*
  * Returns true if the module's poll() can wait for events. poll() compares head and tail,
- * so it would return at once while events are read but not released. Block headers, which
- * are not events, are released here for the same reason.
+ * so it would return at once while events that were read are not released yet.
+ * Block headers, which are not events, are released here for the same reason.
  */
 static bool can_poll(struct tsct_reader *reader)
 {

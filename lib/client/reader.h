@@ -98,10 +98,10 @@ int tsct_reader_peek(struct tsct_reader *reader, unsigned int cpu,
  * For recorders, which check and encode many records at a time. The records stay unread
  * until tsct_reader_advance(). Returns the number of bytes from the first record up to
  * the head or to the end of the block; the last record may be cut off. Returns 0 if there
- * is no record, or if the next data may not be one (a block, a pad, damage, an event that
- * was peeked at, data beyond the last known head): then call tsct_reader_next().
+ * is no record, or if the next data may not be one (a block header, a pad, invalid data, an
+ * event that was peeked at, data beyond the last known head): then call tsct_reader_next().
  *
- * tsct_reader_advance - pass @nr records of the result, which have @bytes bytes
+ * tsct_reader_advance - advance the reader's position by @nr records of @bytes bytes in all
  */
 size_t tsct_reader_records(struct tsct_reader *reader, unsigned int cpu,
 			   const char **ret_from);

@@ -5,9 +5,9 @@
  *
  * Empty rings are not examined again for every event, as most CPUs of a large machine
  * are idle. A caller that passes @until asserts that all events up to @until are
- * published already, so rings that a scan found empty have none of them. If @until is
- * UINT64_MAX, all rings are scanned again after as many events as there are rings;
- * events published between two scans may be returned late (TSCT_EVENT_LATE).
+ * published already, so rings that a scan found empty contain no such event. If
+ * @until is UINT64_MAX, all rings are scanned again after as many events as there are
+ * rings; events published between two scans may be returned late (TSCT_EVENT_LATE).
  */
 #include "reader.h"
 

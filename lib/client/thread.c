@@ -24,7 +24,7 @@ extern const unsigned int __rseq_size __attribute__((weak));
  */
 __thread uint32_t tsct_thread_id;
 
-/* Least time from a failed request for the thread's id to the next one, ns */
+/* Least time from a failed request for the thread's id to the next request, ns */
 #define RETRY_MIN_NS	1000000000LL
 
 /* Time of CLOCK_MONOTONIC before which this thread does not request its id again */
@@ -72,8 +72,8 @@ static bool is_final(int err)
 
 /*
  * Requests the thread's id from the provider. One id is stored for all channels of the
- * thread; the module's id is right for each channel. A server is requested only by threads
- * of other pid namespaces than its own. Returns 0 or -errno.
+ * thread; the module's id is right for each channel. A server gets a request only if its
+ * pid namespace is neither the thread's nor below the thread's. Returns 0 or -errno.
  */
 static int request_id(struct tsct_channel *channel, __u32 *ret_tid)
 {
@@ -99,16 +99,16 @@ static void delay_request(__s64 begin_ns)
 }
 
 /*
- * Stores the thread's id, then 1 at fork_mark: the cached id is valid. A signal handler
- * that emits between the two stores finds 0 there, and calls this function itself. A
- * forked child has only one thread, so no cached id of another thread remains.
+ * Stores the thread's id, and then 1 in *fork_mark: the cached id is valid. A signal
+ * handler that emits between the two stores finds *fork_mark 0, and calls this function
+ * itself. A forked child has only one thread, so no cached id of another thread remains.
  *
  * After a failure that may be temporary, events have the id of gettid(), and nothing is
  * cached.
  */
 __u32 tsct_thread_id_slow(struct tsct_channel *channel)
 {
-	const int saved = errno;	/* restored: a signal handler may call this */
+	const int saved = errno;	/* restored, as a signal handler may call this function */
 	const __s64 begin_ns = tsct_monotonic_ns();
 	__u32 tid = 0;
 	int err = -EAGAIN;
@@ -142,7 +142,7 @@ const __u32 *tsct_thread_mark(void)
 
 struct tsct_time_namespace tsct_time_namespace;
 
-/* Returns the offset in a line of timens_offsets(7): the name of a clock, s, ns. */
+/* Returns the offset, ns, in a line "CLOCK SECONDS NANOSECONDS" of timens_offsets. */
 static __s64 parse_offset(const char *line)
 {
 	char *at;
@@ -151,8 +151,8 @@ static __s64 parse_offset(const char *line)
 	return s * 1000000000LL + strtoll(at, NULL, 10);
 }
 
-/* Async-signal-safe: programs may read clocks in signal handlers. Threads that run this at the
- * same time store the same values. */
+/* Async-signal-safe: programs may read clocks in signal handlers. Threads that
+ * run this function at the same time store the same values. */
 void tsct_time_namespace_read(void)
 {
 	const int saved = errno, fd = open("/proc/self/timens_offsets", O_RDONLY | O_CLOEXEC);

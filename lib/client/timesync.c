@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * tsct_timesync() waits until the daemon has synchronized the node; tsct_timesync_join()
- * makes this process one of those that the daemon waits for. Requests and answers are
- * described in daemon/collective/collective.c. As the daemon may be restarted meanwhile, each
- * request repeats the number that the first answer gave to this collective.
+ * makes this process one of the processes that the daemon waits for. Requests and answers
+ * are described in daemon/collective/collective.c. As the daemon may be restarted
+ * meanwhile, each request repeats the number that the first answer gave to this collective.
  */
 #include <errno.h>
 #include <limits.h>
@@ -37,8 +37,8 @@ struct collective {
 	unsigned int number;
 	/* id of this process as a participant; 0: has not joined */
 	unsigned int id;
-	unsigned int call;		/* number of this call, if it is a participant's;
-					 * 0: not a participant's */
+	unsigned int call;		/* number of this call if this process
+					 * is a participant, else 0 */
 	char missing[1024];		/* names of the nodes on which no program has
 					 * called tsct_timesync() yet */
 	char *why;			/* the caller's buffer for an error message */
@@ -243,7 +243,7 @@ int tsct_timesync_join(unsigned int nr_processes, char *why, size_t size)
 		err = declared_by_environment(&c, &nr_processes);
 	if (!err && !nr_processes)
 		err = explain(&c, -EINVAL, "the number of processes is not known; "
-			      "pass it, or set " PROCESSES_ENV);
+			      "pass it to tsct_timesync_join(), or set " PROCESSES_ENV);
 	if (!err && self.declared && self.declared != nr_processes)
 		err = explain(&c, -EALREADY, "this process has joined as one of %u "
 			      "processes; call tsct_timesync_leave() first",
@@ -329,7 +329,7 @@ static int poll_once(struct collective *c, __s64 until)
 		       c->missing, strchr(c->missing, ',') ? "are" : "is");
 }
 
-/* Waits until the next request, after a request that returned 1. Returns 1 or -errno. */
+/* Waits before the next request, after a request that returned 1. Returns 1 or -errno. */
 static int pause_call(struct collective *c)
 {
 	const struct timespec pause = { .tv_nsec = POLL_NS };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Opens clocks. A clock uses the clock page of the daemon, which is checked and mapped, with
- * the module's count of disruptions, or else a clock page that this process maintains.
+ * Opens clocks. A clock uses the daemon's clock page, which is checked and mapped, and the
+ * module's count of disruptions; if that fails, it uses a clock page that this process maintains.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,9 +21,9 @@
 #include "clock_sample.h"
 #include "clock_source.h"
 
-#define CONNECT_MS	100	/* limit of a connection to the daemon, ms */
+#define CONNECT_MS	100	/* time limit for a connection to the daemon, ms */
 
-/* Clock page of a clock for which there was no memory: status UNKNOWN */
+/* Clock page, status UNKNOWN, of a clock that could not allocate its own page */
 static const struct tsct_clock_page empty_page __attribute__((aligned(64)));
 
 /* ---- published clock areas ----------------------------------------------- */
@@ -34,9 +34,9 @@ void tsct_clock_area_unmap(const struct tsct_clock_area *area)
 }
 
 /*
- * Returns true if a file in @dir that belongs to user @owner is trusted. Root and the
- * effective user are always trusted. The owner of @dir is trusted if only this owner can
- * write to @dir and only root can write to the directory above, as is usual for a service.
+ * Returns true if a file in @dir that belongs to user @owner is trusted. Files of root
+ * and of the effective user are always trusted. Files of the owner of @dir are trusted
+ * if only this owner can write to @dir and only root can write to the directory above.
  */
 static bool is_trusted(uid_t owner, const char *dir)
 {
@@ -86,8 +86,8 @@ static int check_state(const struct tsct_clock_page *page)
 	const struct tsct_clock_state *state = &copy->state;
 	int err = 0;
 
-	/* Reading fails if the page changes during each of 1000 attempts: its writer is
-	 * broken or hostile. */
+	/* Reading fails if the page changes during each of 1000 attempts: the
+	 * page's writer is broken or hostile. */
 	if (!copy || tsct_latch_read_copy(page, copy) || tsct_segments_valid(copy))
 		err = -EINVAL;
 	else if (state->status == TSCT_STATUS_UNKNOWN || !state->real.mult)
@@ -115,7 +115,7 @@ static int map_area(int fd, const __u8 boot_id[16], struct tsct_clock_area *area
 	return err;
 }
 
-/* Table of error texts. ret: error that callers get; 0: err itself */
+/* Table of error texts. ret: error that the library returns for err; 0: err itself */
 static const struct {
 	int err, ret;
 	const char *text;
@@ -135,7 +135,7 @@ static const struct {
 };
 
 /* Writes to @why the reason why @path was rejected with the error @err. Returns the
- * -errno that the library reports: @err, or the error that reasons[] has instead. */
+ * -errno for the caller: `ret` of the entry for @err in reasons[], else @err. */
 static int explain(int err, const char *path, char *why, size_t size)
 {
 	const char *text = strerror(-err);
@@ -222,7 +222,7 @@ static void use_mapped_page(struct tsct_clock_full *clock)
 		   *check.clocksource ? check.clocksource : "unknown");
 }
 
-/* Returns true if a daemon listens on its socket: even a stopped one does. */
+/* Returns true if a daemon listens on its socket, even if the daemon is stopped. */
 static bool daemon_runs(void)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -239,10 +239,10 @@ static bool daemon_runs(void)
 }
 
 /*
- * Uses the daemon's clock. Params that were made with the module's count of disruptions
- * are not used by a process that cannot see that count: it could not tell that they have
- * become wrong. Params from before a disruption are used if a daemon runs, as it is about to
- * replace them. Returns 0 or -errno, with the reason added.
+ * Uses the daemon's clock. A process that cannot read the module's count of disruptions
+ * does not use params that depend on that count: it could not detect that the params
+ * have become wrong. Params from before a disruption are used if a daemon runs, because
+ * the daemon is about to replace them. Returns 0, or -errno with the reason added.
  */
 static int use_daemon(struct tsct_clock_full *clock)
 {
@@ -260,13 +260,13 @@ static int use_daemon(struct tsct_clock_full *clock)
 		return 0;
 	if (!err)
 		add_reason(clock, "%s/" TSCT_CLOCK_FILE " is from before a disruption that the "
-			   "module has counted, and tsctraced is not running; start it",
+			   "module has counted, and tsctraced is not running; start tsctraced",
 			   tsct_run_dir());
 	else
-		add_reason(clock, "%s/" TSCT_CLOCK_FILE " is not used, since it takes the "
-			   "module's count of disruptions, and " TSCT_DISRUPTIONS_PATH
-			   " cannot be opened: %s; give this process (its container) that "
-			   "device, read-only", tsct_run_dir(), strerror(-err));
+		add_reason(clock, "%s/" TSCT_CLOCK_FILE " is not used: it depends on the "
+			   "module's count of disruptions, but " TSCT_DISRUPTIONS_PATH
+			   " cannot be opened: %s; let this process, or its container, read "
+			   "that device", tsct_run_dir(), strerror(-err));
 	tsct_clock_area_unmap(&clock->area);
 	clock->area = (struct tsct_clock_area) { .size = 0 };
 	tsct_clock_follow(clock, 0);
@@ -277,8 +277,8 @@ static int use_daemon(struct tsct_clock_full *clock)
 }
 
 /*
- * The rate is 1 ns per cycle until the clock page states the counter's rate. This is
- * correct for kernel clocks. If the page cannot be read, the counter is a kernel clock.
+ * Sets the counter's rate to that in the clock page, else to 1 ns per cycle, which is
+ * right for kernel clocks. If the page cannot be read, the counter is a kernel clock.
  */
 static void set_rate(struct tsct_clock_full *clock)
 {
@@ -334,7 +334,7 @@ int tsct_clock_open_stopped(const struct tsct_clock_page *page, __u64 cycles,
 
 	if (!clock)
 		return -ENOMEM;
-	/* Its params hold, whatever the module counts now. */
+	/* The page's params hold, whatever the module's count of disruptions is now. */
 	clock->head.disruptions = (const uint64_t *)&page->copy[page->seq & 1].state.disruptions;
 	clock->origin = ORIGIN_DAEMON;
 	clock->area = (struct tsct_clock_area) {

@@ -3,8 +3,8 @@
  * Reads the counter; converts cycles to times and back, for CLOCK_REALTIME and the
  * cluster's time, now and in the past; and computes intervals between two readings. An
  * interval depends on the counter's rate alone: steps and slews of CLOCK_REALTIME do not
- * change it. Compares the module's count of disruptions with that of the params. The formulas
- * are in section 4 of tsctrace/abi_clock.h.
+ * change it. Compares the module's count of disruptions with the count in the
+ * published state. The formulas are in section 4 of tsctrace/abi_clock.h.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 #include "lib/client/gettime.h"
 
 #define PPT		1000000000000ULL
-/* Maximum number of reads of the page, if a writer changes it during each read */
+/* Maximum number of reads of the page, if a writer changes the page during each read */
 #define OVERTAKEN_MAX	16
 /* Time between two checks of the status in tsct_clock_wait_synced(), ns */
 #define POLL_NS		10000000
@@ -69,7 +69,7 @@ int tsct_clock_head(const struct tsct_clock_page *page,
 	int tries;
 
 	for (tries = 0; tries < OVERTAKEN_MAX; tries++) {
-		/* acquire: pairs with the writer's release: the copy is complete */
+		/* acquire: pairs with the writer's release of seq, so the copy is complete */
 		ret_head->seq = smp_load_acquire(&page->seq);
 		state = &page->copy[ret_head->seq & 1].state;
 		ret_head->status = READ_ONCE(state->status);
@@ -89,7 +89,7 @@ int tsct_clock_head(const struct tsct_clock_page *page,
 	return -EAGAIN;
 }
 
-/* Reads the head for a conversion. Returns 0 or an error of the conversion. */
+/* Reads the head for a conversion. Returns 0, or the error of the conversion. */
 static int read_head(const struct tsct_clock *clock, enum timeline timeline,
 		     struct tsct_clock_head *ret_head)
 {
@@ -148,8 +148,8 @@ int tsct_clock_follow(struct tsct_clock_full *clock, __u64 published)
 	return err;
 }
 
-/* Returns true if params of @timeline with the count @published hold while the module's
- * count is @now: the cluster's time does not depend on steps of CLOCK_REALTIME. */
+/* Returns true if the params of @timeline, published with the count @published, hold while
+ * the module's count is @now. Steps of CLOCK_REALTIME do not end the cluster's params. */
 static inline bool is_same_count(__u64 published, __u64 now, enum timeline timeline)
 {
 	return !((published ^ now) >> (timeline == CLUSTER ? 32 : 0));
@@ -161,9 +161,9 @@ static __u64 count_now(const struct tsct_clock *clock)
 }
 
 /*
- * Returns true if the clock was disrupted since the params with the count @published were
- * made. Call it after reading the counter. When the daemon begins or ceases to use
- * the module, this process has to do the same: while it cannot, no params hold.
+ * Returns true if the clock was disrupted since the params with the count @published
+ * were made. Call it after reading the counter. When the daemon begins or ceases to
+ * use the module, this process does so, too; if it cannot, returns true.
  */
 static bool is_disrupted(const struct tsct_clock *clock, __u64 published,
 			 enum timeline timeline)
@@ -177,8 +177,8 @@ static bool is_disrupted(const struct tsct_clock *clock, __u64 published,
 }
 
 /*
- * Returns true if the time of @cycles is unknown because of a disruption: they are later
- * than the last sample, or the counter has restarted, so that it repeats former cycles.
+ * Returns true if the time of @cycles is unknown because of a disruption: @cycles are later
+ * than the last sample, or the counter has restarted and is repeating earlier values.
  */
 static bool is_time_lost(const struct tsct_clock *clock, const struct tsct_clock_head *head,
 			 __u64 cycles, enum timeline timeline)
@@ -197,7 +197,7 @@ int tsct_clock_skew(const struct tsct_clock_full *clock, __u32 cpu,
 {
 	const struct tsct_clock_cpu *cpus;
 
-	/* nr_cpus is from the mapped size: the page may state a larger number now. */
+	/* area.nr_cpus is the number of mapped entries; the page may state a larger number now. */
 	if (cpu >= clock->area.nr_cpus)
 		return -EXDEV;
 	cpus = (const void *)((const char *)clock->area.page +
@@ -239,7 +239,7 @@ __u64 tsct_clock_skew_span(const struct tsct_clock_full *clock)
 
 static __u64 error_ns_of(__u64 error_ps)
 {
-	/* Error in ns: rounded up, and 1 ns is added for the truncation of the time. */
+	/* Rounds the error up to ns, and adds 1 ns because the time was truncated. */
 	return error_ps / 1000 + !!(error_ps % 1000) + 1;
 }
 
@@ -255,10 +255,10 @@ static __u64 cycles_to_ps(__u64 mult, __u64 cycles)
 /* ---- the fast path ------------------------------------------------------ */
 
 /*
- * The fast path of section 4 of tsctrace/abi_clock.h. In its range the result does not
- * depend on the CPU, the clock is not in holdover, and no sample of the in-process
- * clock is due. Products of two 64-bit values cannot overflow, whatever the page holds.
- * This function takes 1 ns. It is inlined, because a call would take 4 ns more.
+ * The fast path of section 4 of tsctrace/abi_clock.h. In the range of the fast path the
+ * result does not depend on the CPU, the clock is not in holdover, and no sample of the
+ * in-process clock is due. Products of two 64-bit values cannot overflow, whatever the page
+ * holds. This function takes 1 ns. It is inlined, because a call would take 4 ns more.
  */
 static inline __attribute__((always_inline)) bool
 convert_fast(const struct tsct_clock *clock, __u64 cycles, enum timeline timeline,
@@ -292,7 +292,7 @@ convert_fast(const struct tsct_clock *clock, __u64 cycles, enum timeline timelin
 	    unlikely(!is_same_count(READ_ONCE(state->disruptions), count_now(clock),
 				    timeline)))
 		return false;
-	/* fence: pairs with the writer's; if seq is unchanged, no field is torn */
+	/* fence: pairs with the writer's fence; if seq is unchanged, the fields are consistent */
 	smp_rmb();
 	return READ_ONCE(page->seq) == seq;
 }
@@ -311,10 +311,10 @@ static int lookup_once(const struct tsct_clock_page *page, __u64 cycles,
 }
 
 /*
- * Corrects a time by the skew of the CPU, as params convert counter values of the
+ * Corrects a time by the skew of the CPU, because params convert counter values of the
  * reference CPU. The table of skews belongs to the current epoch: cycles of an earlier
  * epoch may be off by the largest skew of any CPU. For the cluster's time, cluster_prev
- * is used with the present skews, too, even if it was made with other skews.
+ * is also used with the present skews, even if it was published with other skews.
  */
 static int correct_skew(const struct tsct_clock_full *clock,
 			const struct tsct_clock_head *head, __u64 cycles, __u32 cpu,
@@ -348,8 +348,9 @@ static int lookup_time(const struct tsct_clock_full *clock, __u64 cycles, __u32 
 		if (err)
 			return err;
 		/* CLOCK_REALTIME is looked up without the skew first, because the skew is
-		 * known for the present epoch only. The cluster's time, if there is one, is
-		 * looked up with corrected cycles only: others may be outside its params. */
+		 * known for the present epoch only. The cluster's time, if known, is looked up
+		 * with corrected cycles only: uncorrected cycles may be outside of the
+		 * cluster's params. */
 		if (timeline == REAL || !(head.flags & TSCT_CLOCK_SKEWED) || !head.cluster_mult)
 			err = lookup_once(page, cycles, timeline, time);
 		if (!err && head.flags & TSCT_CLOCK_SKEWED)
@@ -439,8 +440,8 @@ int tsct_clock_now_cluster(const struct tsct_clock *clock,
 }
 
 /*
- * The in-process clock may detect a disruption in this very call. The new epoch then begins
- * after the first reading of the counter; a second reading is in the new epoch.
+ * The in-process clock may detect a disruption in this call. The new epoch then begins
+ * after the first reading of the counter, so the counter is read again, in the new epoch.
  */
 int tsct_clock_now(const struct tsct_clock *clock, struct tsct_time *ret_time)
 {
@@ -483,8 +484,8 @@ int tsct_clock_wait_synced(const struct tsct_clock *clock, int timeout_ms,
 		if (nanosleep(&pause, NULL))
 			return -errno;
 		/*
-		 * Conversions with an in-process clock take a sample once a second;
-		 * this loop waits for synchronization, and takes samples more often.
+		 * Conversions take a sample of an in-process clock once a second;
+		 * this loop takes samples more often, to synchronize sooner.
 		 */
 		if (inprocess && ++polls % SAMPLE_POLLS == 0)
 			tsct_clock_inprocess_sample(inprocess);
@@ -547,15 +548,15 @@ int tsct_clock_cycles_to_cluster_ns_slow(const struct tsct_clock *clock,
 /* ---- CLOCK_REALTIME to cycles -------------------------------------------- */
 
 /*
- * Finds the first cycle of the segment at or after time @ns. @ns must be at least
- * segment->base_ns.
+ * Finds the first cycle of the segment whose time is @ns or later. @ns must be
+ * at least segment->base_ns.
  */
 static int find_in_segment(const struct tsct_clock_segment *segment, __s64 ns,
 			   __u64 *ret_cycles)
 {
 	tsct_u128 d;
 
-	/* A segment that ends one cycle before its base is empty. */
+	/* A segment is empty if it ends one cycle before its base. */
 	if (!segment->mult ||
 	    (__s64)(segment->until_cycles - segment->base_cycles) < 0)
 		return -ENOENT;
@@ -606,14 +607,13 @@ static int find_cycles(const struct tsct_clock_copy *copy, __s64 ns,
 			continue;
 		err = find_in_segment(&segment, ns, ret_cycles);
 		/*
-		 * The time is after the last segment, and the next params do not exist
-		 * yet.
+		 * The time is after the last segment; no params are in force.
 		 */
 		return err && !params->mult && i == nr - 1 ? -ESTALE : err;
 	}
 	if (READ_ONCE(copy->dropped))
 		return -ERANGE;
-	/* The time is before all segments: the oldest one is extended backwards. */
+	/* The time is before all segments: extend the oldest segment backwards. */
 	if (!segment.mult)
 		return -EAGAIN;
 	d = ((tsct_u128)((tsct_s128)segment.base_ns - ns) <<
@@ -724,8 +724,8 @@ static __u64 rate_of(const struct tsct_clock_full *clock,
 		     const struct tsct_clock_head *head)
 {
 	/*
-	 * The publisher changed to another source: the rate in the page is not that of
-	 * the source that this clock was opened with.
+	 * The publisher changed the source: the page has the new source's rate,
+	 * not the rate of the source that this clock was opened with.
 	 */
 	if (head->source != clock->head.source)
 		return clock->rate_mult;
@@ -762,8 +762,8 @@ static bool keeps_counting(__u32 cause)
 }
 
 /*
- * Returns true if an epoch began in (from, to] whose cause affects the counter. Each
- * segment of an epoch holds the epoch's cause.
+ * Returns true if an epoch that began in (@from, @to] has a cause that affects
+ * the counter. Each segment of an epoch holds the epoch's cause.
  */
 static bool counter_disrupted(const struct tsct_clock_copy *copy, __u64 from,
 			      __u64 to)
@@ -795,7 +795,7 @@ static __u32 flags_between(const struct tsct_clock *clock,
 	struct tsct_clock_time a, b;
 	__u32 flags = 0;
 
-	/* If the cycles are older or newer than the stored segments, assumes a disruption. */
+	/* If @from or @to is older or newer than the stored segments, assumes a disruption. */
 	if (tsct_latch_lookup(page, from, &a) ||
 	    tsct_latch_lookup(page, to, &b))
 		return TSCT_INTERVAL_EPOCHS | TSCT_INTERVAL_DISRUPTED;
@@ -813,8 +813,8 @@ static __u32 flags_between(const struct tsct_clock *clock,
 /* ---- skewed counters ---------------------------------------------------- */
 
 /*
- * Returns the cycles to add to an interval from CPU @from to CPU @to, so that it becomes
- * what two readings on the reference CPU would give
+ * Returns the cycles to add to an interval that begins with a reading on CPU @from and ends
+ * with one on CPU @to, so that it equals the interval of two readings on the reference CPU
  * @ret_error: error bound, cycles
  */
 static __s64 skew_correction(const struct tsct_clock_full *clock, __u32 from,

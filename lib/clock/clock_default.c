@@ -22,8 +22,8 @@ static void init_default(void)
 }
 
 /*
- * An in-process clock calibrates for 15 ms. TSCTRACE_CALIBRATE=lazy delays the calibration
- * to the first use, for short programs that rarely use the clock.
+ * The calibration of an in-process clock takes 15 ms. TSCTRACE_CALIBRATE=lazy delays
+ * the calibration to the first use, for short programs that rarely use the clock.
  */
 __attribute__((constructor)) static void init_at_start(void)
 {

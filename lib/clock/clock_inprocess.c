@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
  * The in-process clock: the timekeeper of a process for which no daemon publishes a
- * time. It has no thread: a conversion more than a second after the last
- * sample takes the next one, in a few microseconds. If another thread, or code that a
- * signal handler interrupted, is taking a sample, the conversion uses the published
- * state.
+ * time. It has no thread: a conversion more than a second after the last sample
+ * takes the next sample, which takes a few microseconds. If another thread, or
+ * code that a signal handler interrupted, is taking a sample, the conversion
+ * uses the published state.
  *
- * The estimator exists twice: the next state is computed in the spare copy while the
- * current one stays complete. So the child of a fork() has a complete estimator at any
- * time. The child detects the fork because the kernel zeroes the page of struct shared.
+ * There are two copies of the estimator: the next state is computed in the spare copy while
+ * the current copy stays complete. So the child of a fork() at any time has a complete
+ * estimator. The child detects the fork because the kernel zeroes the page of struct shared.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -23,13 +23,12 @@
 #define REFINE_NS	NS_PER_S
 /* Delay of the next sample after a disruption or a failed sample, ns */
 #define RETRY_NS	10000000
-/* Lead: time from now until new params begin, ns; longer than publishing takes */
+/* Lead: time from now until new params begin, ns; longer than their publication takes */
 #define LEAD_NS		20000
 /* factor by which LEAD_NS is multiplied after each attempt that took too long */
 #define LEAD_FACTOR	4
 /*
- * Maximum time from now until new params begin, ns: long, because a debugger may
- * single-step the publication
+ * Maximum lead, ns; large, because a debugger may single-step the publication
  */
 #define LEAD_MAX_NS	20e9
 #define LEADS_MAX	11		/* maximum number of attempts to publish */
@@ -54,8 +53,8 @@ struct fitted_rate {
 struct tsct_clock_inprocess {
 	struct tsct_clock_page area;
 	struct shared *shared;
-	/* used instead of a mapped page if mmap() failed; then the child of a fork() does
-	 * not detect the fork, as the kernel does not set this memory to zero */
+	/* used if mmap() of a page for `shared` failed; then the child of a fork()
+	 * does not detect the fork, as the kernel does not set this memory to zero */
 	struct shared spare;
 	const struct tsct_clock_ops *ops;
 	/* Members that are constant after tsct_clock_inprocess_open() */
@@ -77,11 +76,11 @@ static __u64 read_cycles(const struct tsct_clock_inprocess *clock)
 /* ---- publishing --------------------------------------------------------- */
 
 /*
- * Publishes new params, which begin one lead after now, with the time that the params
- * in force give for that moment, so that published time does not jump. If composing
- * takes longer than the lead (this thread was preempted or is single-stepped), new
- * params are composed again with a longer lead. Returns 0, an error of
- * tsct_segments_check(), or -EAGAIN: the clock page cannot be read.
+ * Publishes new params. They begin one lead after now, with the time that the
+ * params in force have at that moment, so that published time does not jump. If
+ * composing takes longer than the lead (this thread was preempted or is
+ * single-stepped), composes them again with a longer lead. Returns 0, an error
+ * of tsct_segments_check(), or -EAGAIN: the clock page cannot be read.
  */
 static int publish_params(struct tsct_clock_inprocess *clock,
 			  struct tsct_rate_estimator *est)
@@ -126,8 +125,8 @@ static int publish_params(struct tsct_clock_inprocess *clock,
 /* ---- taking samples ----------------------------------------------------- */
 
 /*
- * Starts the estimator after the calibration at open failed, from two samples: each of
- * two calls takes one, as a conversion must not block for another calibration of 15 ms.
+ * Starts the estimator if the calibration at open failed. Each of two calls takes
+ * a sample, as a conversion must not block for another calibration of 15 ms.
  */
 static int start_late(struct fitted_rate *estimate)
 {
@@ -167,20 +166,20 @@ static void take_sample(struct tsct_clock_inprocess *clock)
 	*next = *current;
 	if (!next->started)
 		ret = start_late(next);
-	/* After a step or jump, the new epoch has no params until one more sample is taken. */
+	/* After a step or jump, the new epoch has no params until another sample is taken. */
 	else
 		for (feeds = 0; feeds < FEEDS_MAX && ret > 0; feeds++)
 			ret = tsct_sampler_feed(&next->sampler, &next->est);
 	if (ret < 0) {
-		/* start_late() stored its first sample in *next, and needs this sample
-		 * in its next call: makes *next the current estimate. */
+		/* start_late() stored its first sample in *next, and needs this
+		 * sample in its next call, so make *next the current estimate. */
 		if (!next->started)
 			clock->current = !clock->current;
 		return;
 	}
 	err = publish_params(clock, &next->est);
-	/* After any error but -ETIME, new params would not continue the published params: begins
-	 * an epoch. */
+	/* After any error but -ETIME, new params would not continue the
+	 * published params, so begin an epoch. */
 	if (err && err != -ETIME)
 		tsct_rate_disrupt(&next->est, TSCT_CAUSE_RESTART);
 	if (err != -ETIME)
@@ -189,7 +188,7 @@ static void take_sample(struct tsct_clock_inprocess *clock)
 
 void tsct_clock_inprocess_sample(struct tsct_clock_inprocess *clock)
 {
-	/* acquire: pairs with the release below, after the stores of the previous sample */
+	/* acquire: pairs with the release below, which follows the stores of the previous sample */
 	if (__atomic_exchange_n(&clock->shared->held, 1, __ATOMIC_ACQUIRE))
 		return;
 	take_sample(clock);
@@ -218,7 +217,7 @@ static bool is_recent(const struct tsct_clock_inprocess *clock, __u64 cycles)
  * Takes a sample if the last one is too old at the present counter value. @cycles alone
  * do not show this age: they may be in the past, where no sample is needed, or in the
  * future, where a sample now would not help. Also takes a sample if the counter is below
- * its value at the last attempt: it was set back, which is a disruption.
+ * its value at the last attempt: then the counter was set back, which is a disruption.
  */
 void tsct_clock_inprocess_refine(struct tsct_clock_inprocess *clock,
 				 __u64 cycles)

@@ -19,10 +19,10 @@ struct tsct_clock_area {
 /*
  * tsct_clock_area_map_file - map the daemon's clock file
  * @dir: path of the daemon's run-time directory
- * @why: buffer that receives the reason of a failure, as a clause
+ * @why: on failure, the reason as text that begins with the file's path
  *
- * The file must be a regular one of the right size and this boot, with credible
- * figures. Only its owner may have write permission: root, this user, or the owner of
+ * The file must be a regular file of the right size, made in this boot, with credible
+ * values. Only its owner may have write permission: root, this user, or the owner of
  * @dir if only root can write to the directory above. Another writer could truncate the
  * file, and reading a mapping beyond the end of its file raises SIGBUS; the daemon
  * replaces its file and never truncates it.

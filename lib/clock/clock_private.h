@@ -22,19 +22,19 @@ struct tsct_clock_full {
 	enum origin origin;
 	bool forever;			/* the default clock: never closed */
 	struct tsct_clock_area area;	/* mapping that holds head.page */
-	/* page of the module; NULL: not mapped. Set once, by any thread */
+	/* disruption page of the module; NULL: not mapped. Set once, by any thread */
 	const struct tsct_disruption_page *module;
 	struct tsct_clock_inprocess *inprocess;	/* in-process clock; set if origin is
 						 * ORIGIN_PROCESS */
 	__u64 rate_mult;		/* rate when the clock was opened, 2^-56 ns per
 					 * cycle; not 0 */
-	__u64 stopped_cycles;		/* value at which the counter stays; 0: it runs */
+	__u64 stopped_cycles;		/* value at which the counter stays; 0: the counter runs */
 	char why[640];			/* text that tsct_clock_reason() returns */
 };
 
 /*
- * Returns the whole struct of a clock. Programs have a const pointer to its public
- * part, although a conversion may take a sample, which changes the in-process clock.
+ * Returns the whole struct of a clock, not const: programs have a const pointer to the
+ * public part, but a conversion may take a sample, which changes the in-process clock.
  */
 static inline struct tsct_clock_full *tsct_clock_full(const struct tsct_clock *c)
 {
@@ -80,10 +80,10 @@ int tsct_clock_head(const struct tsct_clock_page *page,
 		    struct tsct_clock_head *ret_head);
 
 /*
- * tsct_clock_follow - make head.disruptions of a clock point to the count that decides about
- * params with the count @published: that of the module, which is mapped if it is not yet,
- * or 0 if @published is 0. Returns 0 or the -errno of opening and mapping the module's page.
- * Thread safe, signal safe.
+ * tsct_clock_follow - make head.disruptions of a clock point to the count to
+ * compare with @published, the count of the params: a constant 0 if @published
+ * is 0, else the module's count, whose page is mapped if necessary. Returns 0 or
+ * the -errno of opening and mapping the module's page. Thread safe, signal safe.
  */
 int tsct_clock_follow(struct tsct_clock_full *clock, __u64 published);
 

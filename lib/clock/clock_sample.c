@@ -8,8 +8,8 @@
 #include <x86intrin.h>
 
 /* Limits of a search, which takes many brackets of a clock to find a narrow one */
-#define TRIES		64		/* maximum number of brackets that are taken */
-/* SEARCH_NS does not end a search that has taken TRIES_MIN brackets or fewer. */
+#define TRIES		64		/* maximum number of brackets of a search */
+/* SEARCH_NS ends a search only after more than TRIES_MIN valid brackets. */
 #define TRIES_MIN	3
 /* number of narrow brackets after which no more brackets are taken */
 #define GOOD_ENOUGH	16
@@ -22,13 +22,13 @@
 #define LIMIT_NS_MIN	20.0
 #define LIMIT_NS_MAX	1e7
 /*
- * Largest relative error of the time between two brackets of a search, computed from
- * the clock's rate: the rate's own error is below RATE_ERROR, slewing adds the rest.
+ * Largest relative error of the time between two brackets of a search, if computed from
+ * the clock's rate: RATE_ERROR bounds the error of the rate, the rest is for slewing.
  */
 #define SPAN_ERROR	1e-3
 #define RATE_ERROR	4e-4
 
-/* Number and times of the samples for the first estimate of the counter's rate */
+/* Number and timing of the samples for the first estimate of the counter's rate */
 #define START_SAMPLES	16		/* maximum number of samples */
 /* minimum number of samples, even if taking them exceeds START_NS */
 #define START_SAMPLES_MIN 4
@@ -41,8 +41,8 @@
 /*
  * RDTSCP waits for all preceding instructions. Plain RDTSC was observed to run
  * backwards between threads. The same instruction reads TSC_AUX, in which the kernel
- * keeps the CPU's number, so the thread cannot move to another CPU between the two reads.
- * Every CPU whose TSC may be the source has RDTSCP, see core/tsc_trust.h.
+ * keeps the CPU's number, so the thread cannot change its CPU between the reads of TSC
+ * and TSC_AUX. Every CPU whose TSC may be the source has RDTSCP, see core/tsc_trust.h.
  */
 static __u64 read_tsc(void *ctx, __u32 *ret_cpu)
 {
@@ -79,7 +79,7 @@ static void sleep_ns(void *ctx, __u64 ns)
 	nanosleep(&ts, NULL);	/* a signal may end the sleep earlier */
 }
 
-/* Resolutions of the kernel's clocksources, and which of them count the TSC */
+/* The kernel's clocksources: their resolutions, and whether they count the TSC */
 static const struct clocksource {
 	const char *name;
 	bool locked;		/* true: the clocksource counts the TSC */
@@ -179,16 +179,16 @@ static void search_brackets(struct tsct_sampler *sampler, clockid_t clock,
 	volatile unsigned int pause;
 
 	enough = sampler->thorough ? TRIES : GOOD_ENOUGH;
-	/* This bracket is discarded: it is wide, because caches are cold. */
+	/* The first bracket is discarded: it is wide, because caches are cold. */
 	take_bracket(sampler->ops, clock, now);
 	tries->best = 0;
 	tries->nr = 0;
 	for (taken = 0; taken < TRIES && good < enough; taken++) {
 		now = &tries->all[tries->nr];
 		/*
-		 * Some counters advance in steps (of 10 ns on some machines), and the
-		 * loop can fall into phase with them: then all brackets are truncated
-		 * in the same way. Pauses of varying length prevent that.
+		 * Some counters advance in steps (of 10 ns on some machines). If
+		 * the loop were in phase with the steps, all brackets would be
+		 * truncated in the same way. Pauses of varying length prevent that.
 		 */
 		pause = taken * 5 % DITHER;
 		while (pause)
@@ -221,12 +221,10 @@ static double cycles_between(__u64 a, __u64 b)
 }
 
 /*
- * Narrows @bracket, the narrowest of @tries, by all brackets that the search took on the
- * same CPU: each bracket, moved to the time of the narrowest by @rate (ns per cycle),
- * bounds the clock from both sides. The time between two brackets, computed by @rate, has
- * a relative error of at most SPAN_ERROR.
- * Returns the longest time from the narrowest bracket to one that narrowed it, in
- * cycles.
+ * Narrows @bracket, the narrowest of @tries, by all brackets that the search took on the same
+ * CPU: each bracket, moved to the time of @bracket by @rate (ns per cycle), bounds the clock
+ * from both sides. The time between two brackets, computed by @rate, has a relative error of
+ * at most SPAN_ERROR. Returns the longest time, cycles, from @bracket to one that narrowed it.
  */
 static double intersect_brackets(const struct tries *tries, double rate,
 				 struct tsct_bracket *bracket)
@@ -253,7 +251,7 @@ static double intersect_brackets(const struct tries *tries, double rate,
 			high_span = tsct_magnitude(since);
 		}
 	}
-	/* No time is in all brackets: the clock was set meanwhile, or slewed fast. */
+	/* No time is within all brackets: the clock was set or slewed fast during the search. */
 	if (first > last + 1)
 		return 0;
 	last = tsct_larger(first, last);
@@ -314,7 +312,7 @@ static void set_clocksource(const struct tsct_sampler *sampler,
 	const char *name = ops->clocksource ? ops->clocksource(ops->ctx) : NULL;
 	const struct clocksource *found = name ? find_clocksource(name) : NULL;
 
-	/* Sources other than the TSC are clocks of the kernel themselves. */
+	/* A source other than the TSC is itself a clock of the kernel. */
 	if (est->state.source != TSCT_SOURCE_TSC)
 		return;
 	est->locked = found && found->locked;
@@ -323,8 +321,8 @@ static void set_clocksource(const struct tsct_sampler *sampler,
 
 /*
  * Estimates the counter's rate to a thousandth, from two brackets of MONOTONIC_RAW, so
- * that later brackets can be intersected. If these two brackets are too wide for that
- * precision, the rate stays unknown.
+ * that later brackets can be intersected. If these two brackets are too wide
+ * for this precision, the rate remains unknown.
  */
 static void estimate_rate(struct tsct_sampler *sampler)
 {
@@ -344,8 +342,8 @@ static void estimate_rate(struct tsct_sampler *sampler)
 }
 
 /*
- * Returns @rate, ns per cycle, if its bounds @lo and @hi are so close that @rate can
- * move brackets of different times to one time, where they are intersected; else 0.
+ * Returns @rate, ns per cycle, if its bounds @lo and @hi are close enough to
+ * intersect brackets of different times by @rate; else 0.
  */
 static double usable_rate(double rate, double lo, double hi)
 {
@@ -355,7 +353,7 @@ static double usable_rate(double rate, double lo, double hi)
 void tsct_sampler_note_result(struct tsct_sampler *sampler,
 			      const struct tsct_rate_estimator *est, int event)
 {
-	/* The rate of REALTIME is known only while its steering is unchanged. */
+	/* The rate of REALTIME is known only while the steering of REALTIME is unchanged. */
 	bool steady = event == TSCT_RATE_OK &&
 		est->state.status == TSCT_STATUS_SYNCHRONIZED;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sampler: reads counter and clocks together, through a table of functions, so that
- * daemon and tests can run on simulated time.
+ * Sampler: reads counter and clocks together, through a table of functions, so
+ * that the daemon's code and tests can run on simulated time.
  */
 #ifndef TSCT_CLOCK_SAMPLE_H
 #define TSCT_CLOCK_SAMPLE_H
@@ -21,8 +21,8 @@ struct tsct_clock_ops {
 	void (*sleep_ns)(void *ctx, __u64 ns);
 	void *ctx;
 	/*
-	 * Reads counter and clocks at one moment, in the kernel. Returns -errno if the
-	 * kernel cannot do so for this source. This function pointer may be NULL.
+	 * Makes the kernel read counter and clocks at one moment. Returns -errno if
+	 * the kernel cannot do so for this source. This function pointer may be NULL.
 	 */
 	int (*snapshot)(void *ctx, struct tsct_clock_snapshot *ret_snapshot);
 	/*
@@ -34,7 +34,7 @@ struct tsct_clock_ops {
 
 /*
  * Returns the functions that read the counter of @source (TSCT_SOURCE_*) and the
- * system's clocks. If @source is no TSCT_SOURCE_*, the counter is MONOTONIC_RAW.
+ * system's clocks. If @source is not a TSCT_SOURCE_*, the counter is MONOTONIC_RAW.
  */
 const struct tsct_clock_ops *tsct_clock_ops_real(unsigned int source);
 
@@ -46,20 +46,19 @@ __u64 tsct_cycles_read(unsigned int source);
 
 /*
  * State of the search for a narrow bracket. A search takes many brackets of one clock, and
- * cuts the narrowest to its intersection with the other brackets of the same CPU. It
- * discards the first bracket, because caches are cold after a sleep, and brackets during
- * which the thread moved to another CPU. The search ends after enough brackets of at most
- * limit_ns. limit_ns doubles after a search without such a bracket and shrinks slowly
- * otherwise, so that it suits slow virtual machines and debuggers, too. The number of
- * brackets and the duration are limited. The narrowest bracket is used even if it is
- * wide: its width is its error bound.
+ * cuts the narrowest to its intersection with the other brackets of the same CPU. It discards
+ * the first bracket, because caches are cold after a sleep, and brackets during which the
+ * thread moved to another CPU. The search ends after enough brackets of at most limit_ns.
+ * limit_ns doubles after a search without such a bracket and shrinks slowly otherwise, to
+ * suit slow virtual machines and debuggers, too. The number of brackets and the duration are
+ * limited. The narrowest bracket is used even if it is wide: its width is its error bound.
  */
 struct tsct_sampler {
 	const struct tsct_clock_ops *ops;
 	double ns_per_cycle;		/* ns of MONOTONIC_RAW per cycle; 0: unknown, so
 					 * no bracket counts as narrow */
 	/* ns of MONOTONIC_RAW and of REALTIME per cycle, with a relative error below
-	 * 10^-3; 0: unknown, so brackets of that clock are not intersected */
+	 * 10^-3; 0: unknown: then the brackets of the clock are not intersected */
 	double raw_per_cycle, real_per_cycle;
 	double limit_ns;		/* largest width of a narrow bracket, ns */
 	bool thorough;			/* true: a search does not end early when it has
@@ -71,8 +70,8 @@ struct tsct_sampler {
 	 * owner sets this field after tsct_sampler_init(), which sets it to 0.
 	 */
 	__u64 skew_cycles;
-	/* cycles between the narrowest bracket of the last search and the furthest
-	 * bracket that it was intersected with */
+	/* cycles from the narrowest bracket of the last search to the furthest
+	 * bracket that narrowed it */
 	__u64 span;
 };
 

@@ -59,7 +59,7 @@ const char *tsct_cause_name(unsigned int cause)
 	return cause < TSCT_CAUSE_NR ? cause_names[cause] : "?";
 }
 
-/* Returns the source (TSCT_SOURCE_*) of the best kernel clock that can be read. */
+/* Returns the TSCT_SOURCE_* of the best kernel clock that can be read. */
 static int kernel_clock_source(void)
 {
 	struct timespec ts;
@@ -140,9 +140,8 @@ int tsct_source_choose_local(char *why, size_t size)
 
 	tsct_source_features(&check);
 	/*
-	 * Compares the CPUs' counters only if the result decides whether the TSC is
-	 * used: that is so for an invariant TSC that the kernel neither uses nor has
-	 * marked unstable.
+	 * Compares the CPUs' counters only if the result decides whether the TSC is used:
+	 * only for an invariant TSC that the kernel neither uses nor has marked unstable.
 	 */
 	if (tsct_tsc_trusted(check.flags, false))
 		check.flags |= TSCT_CHECK_USABLE;

@@ -26,10 +26,10 @@ void tsct_source_check_cpus(tsct_tsc_check_fn check_cpus);
  * tsct_source_choose - choose the source that this process should use
  * @why: the reason, a sentence without a full stop; may be NULL with size 0
  *
- * Chooses the module's source, if the module is loaded and this process can read that
- * source. Else the TSC, if this process may execute RDTSCP and core/tsc_trust.h accepts
- * the TSC. Else the first of MONOTONIC_RAW, MONOTONIC and REALTIME that can be read.
- * Returns TSCT_SOURCE_*.
+ * Chooses the module's source, if the module is loaded and this process can
+ * read that source; else the TSC, if this process may execute RDTSCP and
+ * core/tsc_trust.h accepts the TSC; else the first of MONOTONIC_RAW, MONOTONIC
+ * and REALTIME that can be read. Returns TSCT_SOURCE_*.
  */
 int tsct_source_choose(char *why, size_t size);
 

@@ -7,7 +7,7 @@
 /* Limit of segment numbers: a segment number and the 51 bits of a tick must fit in 63 bits */
 #define SEGMENTS_MAX	(1ULL << (63 - TSCT_STAMP_TICK_BITS))
 
-/* Computes the ticks since segment 0 began. Returns false if they exceed 63 bits. */
+/* Computes the number of ticks since segment 0 began. Returns false if it exceeds 63 bits. */
 static bool run_ticks(uint64_t segment, struct tsct_stamp stamp, uint64_t *ret)
 {
 	*ret = segment << TSCT_STAMP_TICK_BITS | tsct_stamp_tick(stamp);

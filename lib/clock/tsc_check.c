@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * TSC check from user space: one thread moves from CPU to CPU and compares the
- * counters by exchanges with a second thread on the CPU to compare with.
+ * TSC check from user space: one thread moves from CPU to CPU, and compares each CPU's
+ * counter with that of another CPU by exchanges with a second thread on that CPU.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -21,8 +21,8 @@
 #define TOTAL_NS	200000000
 #define CPU_NS_MAX	50000000
 #define CPU_NS_MIN	200000
-/* Time after which no comparison with a further CPU begins, ns; longer than TOTAL_NS,
- * because comparisons take longer on busy CPUs */
+/* Time after which no comparison with another CPU begins, ns; longer than
+ * TOTAL_NS, because comparisons take longer on busy CPUs */
 #define LIMIT_NS	2000000000
 #define ROUNDS_MAX	2000		/* number of exchanges with one CPU */
 /* Time for a busy CPU to begin to run the responding thread, ns */
@@ -30,7 +30,7 @@
 
 /* ---- two CPUs ------------------------------------------------------------ */
 
-/* Shared memory of two threads on two CPUs: one sends a number, the other returns it */
+/* Memory shared by two threads on two CPUs: one thread sends numbers, the other returns them */
 struct exchange {
 	/* Members that only the requesting thread writes */
 	_Alignas(64) __u64 ping;	/* number of the last request; 0: none */
@@ -69,8 +69,8 @@ static void *run_responder(void *arg)
 	unsigned int aux;
 	__u64 seen = 0, ping;
 
-	/* If this thread cannot run on the CPU, the requester gets no answer, and its
-	 * exchange ends with -ETIMEDOUT. */
+	/* If this thread cannot run on the CPU, the requesting thread gets no
+	 * answer, and its exchange ends with -ETIMEDOUT. */
 	if (pin_to_cpu(x->cpu))
 		return NULL;
 	while (!__atomic_load_n(&x->stop, __ATOMIC_RELAXED)) {
@@ -110,7 +110,7 @@ static int exchange_once(struct exchange *x, __u64 number, __s64 deadline_ns,
 }
 
 /*
- * Compares the counter of the CPU that this thread is pinned to with that of
+ * Compares the counter of this thread's CPU, to which it is pinned, with the counter of
  * entry->cpu, and sets the skew of entry->cpu in @entry. Returns false if the counters
  * are known to differ. If entry->cpu is offline or busy, @entry stays unchanged.
  */
@@ -194,8 +194,8 @@ static bool has_aux(const struct tsct_cpu_check *entry)
 	return (entry->flags & (TSCT_CPU_ONLINE | TSCT_CPU_ISOLATED)) == TSCT_CPU_ONLINE;
 }
 
-/* Returns TSCT_CHECK_AUX_MATCH if all CPUs that were checked have AUX_MATCH, and at least one
- * was checked; else 0. A CPU that reads a virtual machine's TSC_AUX (HYPERVISOR) is skipped. */
+/* Returns TSCT_CHECK_AUX_MATCH if at least one CPU was checked and all checked CPUs have
+ * AUX_MATCH, else 0. CPUs that read a virtual machine's TSC_AUX (HYPERVISOR) do not count. */
 static __u32 aux_match(const struct tsct_cpu_check *table, unsigned int nr)
 {
 	__u32 match = 0;

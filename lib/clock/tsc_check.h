@@ -10,8 +10,8 @@
 
 /*
  * tsct_tsc_check_run - run the check
- * @check: argument like that of TSCT_IOC_CHECK; in: table, and nr, its number of entries;
- *	out: nr becomes the number of CPUs, tsc_khz becomes 0, all other fields are set
+ * @check: like the argument of TSCT_IOC_CHECK; in: table, and its number of entries
+ *	nr; out: nr is the number of CPUs, tsc_khz is 0, all other fields are set
  *
  * Runs threads on every CPU that the caller's affinity allows, and compares
  * each counter with that of the first CPU. Blocks for about 200 ms, 2 s at most.

@@ -15,9 +15,9 @@
 #define NS_PER_S	1000000000LL
 /* Bound, us, above which the kernel calls its clock unsynchronized (NTP_PHASE_LIMIT) */
 #define KERNEL_LIMIT_US	16000000
-/* Maximum number of readings of ClockBound's file, if ClockBound writes during each */
+/* Maximum number of readings of ClockBound's file, if ClockBound writes during each reading */
 #define CLOCKBOUND_TRIES 10
-/* Age of the clock area's bound, s, from which on the bound is not used */
+/* Age, s, from which on the bound in the clock area is not used */
 #define AREA_FRESH_S	10
 
 static const char *const source_names[TSCT_UTC_NR] = {
@@ -68,12 +68,12 @@ void tsct_utc_from_state(const struct tsct_clock_state *state, __u64 age_ns,
 
 /*
  * Returns true if the kernel runs CLOCK_REALTIME faster or slower than its oscillator by
- * more than TSCT_UTC_KERNEL_PPB: then maxerror may not be a bound. The kernel raises
- * maxerror at that rate, the largest error of an oscillator that `freq` (MAXFREQ) can
- * correct. ntpd never adjusts the rate by more. chronyd does so to remove an offset: it
- * changes `tick` in steps of 100 ppm, by up to 10 %. If chronyd dies meanwhile, the kernel
- * keeps this rate, and the time leaves the stated bound. (chronyd also sets `tick` for an
- * oscillator that is more than 500 ppm off: then, too, the bound is unknown.)
+ * more than TSCT_UTC_KERNEL_PPB: then maxerror may not be a bound. The kernel raises maxerror
+ * by TSCT_UTC_KERNEL_PPB, the largest error of an oscillator that `freq` (MAXFREQ) can
+ * correct. ntpd never adjusts the rate by more than that. chronyd does, to remove an offset:
+ * it changes `tick` in steps of 100 ppm, by up to 10 %. If chronyd dies meanwhile, the kernel
+ * keeps the changed rate, and the time leaves the stated bound. (chronyd also sets `tick` for
+ * an oscillator that is more than 500 ppm off: then, too, the bound is unknown.)
  */
 static bool is_fast_slew(const struct timex *timex)
 {
@@ -84,15 +84,15 @@ static bool is_fast_slew(const struct timex *timex)
 	return llabs(ppb) > TSCT_UTC_KERNEL_PPB;
 }
 
-/* Time after a restore, s, from which on an update by an NTP daemon counts: an update that
- * had begun before the virtual machine's snapshot was taken is complete by then */
+/* Time after a restore, s, from which on an update by an NTP daemon counts. By then, an
+ * update that had begun before the virtual machine's snapshot was taken is complete */
 #define RENEWAL_AFTER_S	2
 
 /*
- * Returns true if maxerror was set later than the restore, by an NTP daemon. The kernel
- * raises maxerror by 500 us in each second, until a daemon sets it; no other event lowers
- * it. If no daemon has set maxerror since the restore, it is at least the sum of these
- * steps. So a smaller maxerror proves an update.
+ * Returns true if maxerror was set later than the restore, by an NTP daemon.
+ * The kernel raises maxerror by 500 us in each second, and only a daemon lowers
+ * it. If no daemon has set maxerror since the restore, maxerror is at least the
+ * sum of these steps, so a smaller maxerror proves an update.
  */
 static bool is_renewed(const struct timex *timex, __u64 since_restore_ns)
 {
@@ -242,7 +242,7 @@ int tsct_utc_read(const char *path, __u64 since_restore_ns, struct tsct_utc *ret
 }
 
 /* Returns the time since the virtual machine was restored, ns, as the module reports it;
- * TSCT_NOT_RESTORED: it was not restored, or no module reports restores. */
+ * TSCT_NOT_RESTORED: the machine was not restored, or no module reports restores. */
 static __u64 since_restore_ns(void)
 {
 	int fd = open(TSCT_DEVICE_PATH, O_RDONLY | O_CLOEXEC);

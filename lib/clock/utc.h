@@ -25,7 +25,7 @@ struct timex;
 /*
  * tsct_utc_from_kernel - get the bound that the kernel states
  * @result: result of adjtimex(2), -1: failed
- * @timex: written by adjtimex(2); not read if that failed
+ * @timex: struct that adjtimex(2) has filled in; not read if @result is -1
  * @since_restore_ns: time since the virtual machine was restored, by
  *	CLOCK_MONOTONIC_COARSE, read before adjtimex(2); or TSCT_NOT_RESTORED
  *
@@ -42,9 +42,9 @@ int tsct_utc_from_kernel(int result, const struct timex *timex,
  * @bytes: contents of TSCT_CLOCKBOUND_PATH
  * @now_ns: CLOCK_MONOTONIC_COARSE, ns
  *
- * Returns 0; -EAGAIN: ClockBound is writing; -EPROTO: not of version 2; -ESTALE: written
- * too long ago, or in the future; -ENODATA: ClockBound knows no bound; -ERANGE:
- * impossible values. *ret is "unknown" after an error.
+ * Returns 0; -EAGAIN: ClockBound is writing; -EPROTO: @bytes are not of version
+ * 2; -ESTALE: the bound is too old, or of the future; -ENODATA: ClockBound
+ * knows no bound; -ERANGE: impossible values. *ret is "unknown" after an error.
  */
 int tsct_utc_from_clockbound(const unsigned char bytes[TSCT_CLOCKBOUND_SIZE],
 			     __s64 now_ns, struct tsct_utc *ret);
@@ -60,11 +60,11 @@ int tsct_utc_from_clockbound(const unsigned char bytes[TSCT_CLOCKBOUND_SIZE],
  */
 int tsct_utc_read(const char *path, __u64 since_restore_ns, struct tsct_utc *ret);
 
-/* Gets the bound that a published state has @age_ns after state->utc_as_of_cycles. */
+/* Gets the bound in a published state, as it is @age_ns after state->utc_as_of_cycles. */
 void tsct_utc_from_state(const struct tsct_clock_state *state, __u64 age_ns,
 			 struct tsct_utc *ret);
 
-/* Returns the bound @age_ns after @utc was read; UINT64_MAX: unknown. */
+/* Returns the bound as it is @age_ns after @utc was read; UINT64_MAX: unknown. */
 __u64 tsct_utc_error_after(const struct tsct_utc *utc, __u64 age_ns);
 
 #endif /* TSCT_UTC_H */

@@ -30,9 +30,9 @@ __u64 tsct_clock_params_error_ps(const struct tsct_clock_params *params, __u64 c
 
 /*
  * tsct_clock_params_prev - the last linear function of params that are replaced at
- * @end_cycles: the function after the slew if the slew ends before @end_cycles, else the
- * function of the slew. Its error bound is past_error_ps, or the one at @end_cycles if
- * that is larger.
+ * @end_cycles: the function after the slew if the slew ends before @end_cycles,
+ * else the function of the slew. Its error bound is the larger one of
+ * past_error_ps and the bound at @end_cycles.
  */
 struct tsct_clock_prev_params
 tsct_clock_params_prev(const struct tsct_clock_params *params, __u64 end_cycles);
@@ -44,8 +44,8 @@ tsct_clock_params_prev(const struct tsct_clock_params *params, __u64 end_cycles)
 __s64 tsct_clock_prev_ns(const struct tsct_clock_prev_params *prev, __u64 cycles);
 
 /*
- * tsct_clock_segment_ns - the time at a counter value by a segment, also outside of the
- * segment's range. Safe on any input.
+ * tsct_clock_segment_ns - the time of a counter value by a segment's function,
+ * also outside of the segment's range. Safe on any input.
  */
 __s64 tsct_clock_segment_ns(const struct tsct_clock_segment *segment, __u64 cycles);
 
@@ -69,7 +69,7 @@ __s64 tsct_ns_cycles(__u64 mult, __s64 ns);
 __u64 tsct_divide(tsct_u128 num, __u64 den, bool *ret_rest);
 
 /*
- * tsct_growth - growth of an error by @ppb of the elapsed time, in 2^-32 ps per cycle
+ * tsct_growth - convert an error's growth by @ppb of elapsed time to 2^-32 ps per cycle
  * tsct_growth_ppb - convert a growth in 2^-32 ps per cycle to ppb
  *
  * Both round up and saturate.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Another thread may write a copy that is read here, and the copy may be invalid: so each
- * word of it is loaded once (tsct_load_relaxed()), and then checked. A slow reader may
- * still read a copy that is written here.
+ * Another thread may write a copy that is read here, and the copy may be invalid:
+ * so each word of the copy is loaded once (tsct_load_relaxed()), and then
+ * checked. A slow reader may still be reading a copy that is being written here.
  *
- * Counter values are put in order by their signed distance from an anchor, a value near
- * the newest ones. So the order is total for any content of a copy, also where the
- * counter has wrapped.
+ * Counter values are ordered by their signed distance from an anchor, a value
+ * near the newest counter values. So the order is total for any content of a
+ * copy, even if the counter has wrapped.
  */
 #include "clock_segments.h"
 #include "clock_params.h"
@@ -45,7 +45,7 @@ static void store_segment(struct tsct_clock_copy *copy, __u32 i,
 			   TSCT_WORDS(struct tsct_clock_segment));
 }
 
-/* Returns the cycles from @anchor to the start of segment @i, negative if it is earlier. */
+/* Returns the start of segment @i minus @anchor, cycles. */
 static __s64 segment_begin(const struct tsct_clock_copy *copy, __u32 i, __u64 anchor)
 {
 	return (__s64)(READ_ONCE(copy->segments[i].base_cycles) - anchor);
@@ -75,8 +75,8 @@ static void load_lookup_state(const struct tsct_clock_copy *copy,
 }
 
 /*
- * Returns the anchor: a counter value near the newest ones. Counter values are ordered
- * by their signed distance from the anchor.
+ * Returns the anchor, a counter value near the newest values. Counter values
+ * are ordered by their signed distance from the anchor.
  */
 static __u64 find_anchor(const struct tsct_clock_copy *copy,
 			 const struct lookup_state *lookup)
@@ -86,8 +86,8 @@ static __u64 find_anchor(const struct tsct_clock_copy *copy,
 	if (lookup->epoch_cycles || !lookup->nr)
 		return lookup->epoch_cycles;
 	/*
-	 * Returns a counter value after start and end of every segment: an empty segment
-	 * ends one cycle before its start, so 2 is added to the end.
+	 * Returns a counter value after start and end of every segment. The last segment
+	 * may be empty, that is, end one cycle before its start: so adds 2 to its end.
 	 */
 	return READ_ONCE(copy->segments[lookup->nr - 1].until_cycles) + 2;
 }
@@ -112,8 +112,8 @@ static int check_params(const struct tsct_clock_params *old,
 }
 
 /*
- * Returns true if next->cluster_prev has the time before next->cluster: the last straight
- * part of last->cluster, or last->cluster_prev if both states have the same cluster params.
+ * Returns true if next->cluster_prev is the last straight part of last->cluster
+ * or, if both states have the same cluster params, equals last->cluster_prev.
  */
 static bool cluster_prev_follows(const struct tsct_clock_state *last,
 				 const struct tsct_clock_state *next)
@@ -199,8 +199,8 @@ static __u64 distance_ns(__s64 a, __s64 b)
 
 /*
  * Returns the mean rate from the beginning of segment @a to the end of segment @b.
- * Since both ends are rounded, the mean may lie outside of both rates: the excess
- * is limited to an eighth of the rate.
+ * As both ends are rounded, the mean may be outside of the range of the two
+ * rates. Limits the excess to an eighth of a rate.
  */
 static __u64 chord_mult(const struct tsct_clock_segment *a,
 			const struct tsct_clock_segment *b, __s64 end_ns)
@@ -222,9 +222,9 @@ static __u64 chord_mult(const struct tsct_clock_segment *a,
 }
 
 /*
- * Joins two segments to one straight segment. The distance between old and new is
- * largest where the old segments meet or at the end; 1 ns is added, since all times are
- * rounded.
+ * Joins two segments to one straight segment. Adds to the error bound the
+ * largest distance between the new segment and the two, which is where the two
+ * meet or at the end, and 1 ns, as times are rounded.
  */
 static struct tsct_clock_segment join_segments(const struct tsct_clock_segment *a,
 					       const struct tsct_clock_segment *b)
@@ -247,8 +247,8 @@ static struct tsct_clock_segment join_segments(const struct tsct_clock_segment *
 
 /*
  * Returns the cost of joining two segments: their length in cycles, plus 2^30 cycles
- * (some tenths of a second) per ns of distance between the point where they meet and
- * the joined segment.
+ * (a few tenths of a second) per ns of distance between the joined segment and
+ * the point where the two meet.
  */
 static __u64 join_cost(const struct tsct_clock_segment *a,
 		       const struct tsct_clock_segment *b)
@@ -264,11 +264,11 @@ static __u64 join_cost(const struct tsct_clock_segment *a,
 }
 
 /*
- * Returns the index of the earlier of the two adjacent segments to join: those with the
- * least join_cost() divided by their age. Age is the number of cycles from the end of
- * the two to the end of the newest segment. The newest segment itself is never joined:
- * programs still convert with it, and results must not differ between two conversions.
- * Returns the number of segments if no two can be joined.
+ * Returns the index of the first of the two adjacent segments to join. They are the
+ * two with the least quotient of join_cost() and age. Age is the number of cycles
+ * from the end of the two to the end of the newest segment. The newest segment itself
+ * is never joined: programs still convert with it, and two conversions must not
+ * give different times. Returns the number of segments if no two can be joined.
  */
 static __u32 find_join(const struct tsct_clock_copy *copy)
 {
@@ -323,11 +323,11 @@ static void append_segment(struct tsct_clock_copy *copy,
 /* ---- replacing a state: former params become segments ---------------------- */
 
 /*
- * Makes all segments end at the counter value @end at the latest. Drops segments that
- * begin at @end or later: the counter was reset, so counter values of the dropped
- * segments may occur again. Adds the number of dropped segments to copy->dropped, but
- * does not count empty segments (until_cycles is base_cycles - 1), which are valid at
- * no counter value.
+ * Makes all segments end at the counter value @end at the latest. Drops
+ * segments that begin at @end or later: as the counter was reset, the dropped
+ * segments' counter values may occur again. Adds the number of dropped segments
+ * to copy->dropped, but does not count empty segments (until_cycles is
+ * base_cycles - 1), which are valid at no counter value.
  */
 static void cut_segments(struct tsct_clock_copy *copy, __u64 end)
 {
@@ -392,9 +392,9 @@ static void retire_params(struct tsct_clock_copy *copy,
  * If their params differ, last->real becomes a segment that ends where next->real
  * begins.
  *
- * If a segment ends where last->real begins, raises the segment's error bound to the
- * error bound of last->real there, if that is larger: the segment was made before any
- * sample at or after the segment's end.
+ * If a segment ends where last->real begins, raises the segment's error bound
+ * to that of last->real at this point, if the latter is larger: the segment was
+ * made before any sample at or after the segment's end.
  */
 static void continue_params(struct tsct_clock_copy *copy,
 			    const struct tsct_clock_state *last,
@@ -422,9 +422,9 @@ static void continue_params(struct tsct_clock_copy *copy,
 }
 
 /*
- * Ends the params of *last at their as_of_cycles, as a disruption may have come right after
- * that sample. Params that begin later become an empty segment, and earlier segments are cut
- * at as_of_cycles. Empty segments are kept: times of their cycles get the status DISRUPTED.
+ * Ends the params of *last at as_of_cycles, their last sample, as a disruption may have come
+ * right after it. Params that begin later become an empty segment, and earlier segments are cut
+ * at as_of_cycles. Keeps empty segments: cycles after their start have the status DISRUPTED.
  */
 static void end_params(struct tsct_clock_copy *copy,
 		       const struct tsct_clock_state *last)
@@ -450,9 +450,9 @@ static void end_params(struct tsct_clock_copy *copy,
 }
 
 /*
- * Drops segments so old that they would compare as new when counter or epoch wraps.
- * Readers reject a copy whose segments are not in order. A state that jumps far may
- * bring segments out of order, which later states could not correct.
+ * Drops segments that are so old that they would compare as newest when the counter or
+ * the epoch wraps. Readers reject a copy whose segments are not in order. A state whose
+ * cycles jump far may bring segments out of order, which later states could not correct.
  */
 static void drop_incomparable(struct tsct_clock_copy *copy, __u32 epoch)
 {
@@ -630,8 +630,8 @@ int tsct_clock_cluster_lookup(const struct tsct_clock_state *state, __u64 cycles
 /* ---- validity of a copy ----------------------------------------------------- */
 
 /*
- * Returns true if a segment may have the rate @mult. During a slew, and after two segments
- * were joined, rates may be up to a factor of two outside of the limits that
+ * Returns true if a segment may have the rate @mult. The rate of a slew or of a
+ * joined segment may be up to a factor of two outside of the limits that
  * tsct_clock_params_check() sets for mult.
  */
 static bool is_rate_possible(__u64 mult, __u32 source)

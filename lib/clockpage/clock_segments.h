@@ -23,11 +23,11 @@ struct tsct_clock_time {
  *
  * Both states have passed tsct_clock_state_check(). If @next has a later epoch, or
  * @last has no REALTIME parameters, @next may have any REALTIME parameters. Otherwise
- * the REALTIME parameters of @next must be equal to those of @last (base_cycles,
- * base_ns, slew_mult, slew_cycles, mult) or continue those of @last: begin after @now
- * and after those of @last, with the time that those of @last give there. The same
- * holds for the cluster's parameters and epoch, independently. cluster_prev of @next
- * must be made of the cluster's parameters in @last.
+ * the REALTIME parameters of @next must equal the parameters of @last (base_cycles,
+ * base_ns, slew_mult, slew_cycles, mult) or continue them: begin after @now and
+ * later than the parameters of @last, with the time that the parameters of @last
+ * give there. The same holds for the cluster's parameters and epoch, independently.
+ * cluster_prev of @next must result from the cluster's parameters in @last.
  *
  * Returns 0; -ESTALE: @next has an earlier epoch, or another source in the same epoch;
  * -ETIME: parameters of @next do not begin after @now; -EINVAL: parameters of @next do
@@ -50,15 +50,15 @@ int tsct_segments_check(const struct tsct_clock_state *last,
  *
  * If @copy has no room for a segment, two adjacent segments of one epoch are joined to
  * one straight segment. error_ps of the joined segment is raised by the largest
- * distance between its time and the time of the two. The two are those with the lowest
- * ratio of cost to age. Cost: length of the two, plus an amount for the distance of the
- * joined segment from the two. Age: cycles from the end of the two to the end of the
- * newest segment, which is never joined. If no two segments can be joined, the oldest
- * segment is dropped.
+ * distance between its time and the time of the two. The two segments with the
+ * lowest ratio of cost to age are joined. Cost: length of the two, plus an
+ * amount for the distance of the joined segment from the two. Age: cycles from
+ * the end of the two to the end of the newest segment, which is never joined.
+ * If no two segments can be joined, the oldest segment is dropped.
  *
- * Segments more than 2^62 cycles or 2^31 epochs older than @next are also dropped, so
- * that a valid copy stays valid after any sequence of valid states. copy->dropped
- * counts the dropped segments.
+ * Segments more than 2^62 cycles or 2^31 epochs older than @next are also
+ * dropped, so that a valid copy remains valid after any sequence of valid
+ * states. copy->dropped counts the dropped segments.
  *
  * Only one thread may write to @copy. Other threads may read @copy meanwhile, with
  * tsct_load_relaxed().
@@ -100,9 +100,9 @@ int tsct_clock_cluster_lookup(const struct tsct_clock_state *state, __u64 cycles
 			      struct tsct_clock_time *ret_time);
 
 /*
- * tsct_segments_valid - check a whole copy: its state by tsct_clock_state_check(), and its
- * segments: they are in order, of possible lengths and rates, and their epochs do not fall.
- * Returns 0 or -EINVAL. Safe on any input.
+ * tsct_segments_valid - check a whole copy: its state by tsct_clock_state_check(),
+ * and that its segments are in order, have possible lengths and rates, and epochs
+ * that do not decrease. Returns 0 or -EINVAL. Safe on any input.
  */
 int tsct_segments_valid(const struct tsct_clock_copy *copy);
 

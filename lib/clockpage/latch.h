@@ -12,9 +12,9 @@
 #define TSCT_SKEW_UNKNOWN	(~0ULL)
 
 /*
- * tsct_latch_init - initialize an area of TSCT_CLOCK_SIZE(nr_cpus) bytes: magic,
- * size, boot id, status UNKNOWN, the skew of all CPUs unknown. Call it only while there
- * are no readers.
+ * tsct_latch_init - initialize an area of TSCT_CLOCK_SIZE(nr_cpus) bytes: sets
+ * magic, size, boot id, status UNKNOWN, and an unknown skew of every CPU. Call
+ * it only while there are no readers.
  */
 void tsct_latch_init(struct tsct_clock_page *page, const __u8 boot_id[16],
 		     __u32 source, __u32 nr_cpus);
@@ -28,9 +28,9 @@ void tsct_latch_repair(struct tsct_clock_page *page);
 /*
  * Publication in steps. One writer at a time; readers may be reading.
  *
- * tsct_latch_stage - prepare the next state in copy 0, while readers use copy 1: copy
- * copy 1 to copy 0, then make @next the state of copy 0, see tsct_segments_succeed().
- * May be repeated with another state.
+ * tsct_latch_stage - prepare the next state in copy 0, while readers use copy
+ * 1: overwrite copy 0 with copy 1, then make @next the state of copy 0, see
+ * tsct_segments_succeed(). May be repeated with another state.
  * tsct_latch_commit - publish copy 0, and copy it to copy 1
  */
 void tsct_latch_stage(struct tsct_clock_page *page,
@@ -52,9 +52,9 @@ void tsct_latch_set_cpu(struct tsct_clock_page *page, __u32 cpu, __s64 skew_cycl
  * tsct_skew_span - bound of the distance between the counters of any two CPUs, cycles
  * @cpus: skews of @nr CPUs; another thread may be writing the table
  *
- * A CPU counts as in step with the reference CPU if the measured interval of its skew
- * contains 0, or if its skew was not measured. Any other CPU counts with the end of its
- * interval that is further from 0. Returns 0 if all CPUs are in step; saturates.
+ * The skew of a CPU counts as 0 if its measured interval contains 0, or if the
+ * skew was not measured. Otherwise the end of the interval that is further from
+ * 0 counts. Saturates.
  */
 __u64 tsct_skew_span(const struct tsct_clock_cpu *cpus, __u32 nr);
 
@@ -64,7 +64,7 @@ __u64 tsct_skew_span(const struct tsct_clock_cpu *cpus, __u32 nr);
  * tsct_latch_lookup - tsct_segments_lookup() in the published copy
  *
  * Return 0 (tsct_latch_lookup(): the lookup's result), or -EAGAIN: the writer disturbed
- * 1000 attempts, so it is hostile or broken. Lock-free, NMI safe, signal safe.
+ * 1000 attempts, so the writer is hostile or broken. Lock-free, NMI safe, signal safe.
  */
 int tsct_latch_read(const struct tsct_clock_page *page,
 		    struct tsct_clock_state *ret_state);

@@ -57,11 +57,10 @@ static double window_resolution(const struct tsct_rate_window *window)
 }
 
 /*
- * Adds a bracket that is later than all others in the window. [lo, hi] becomes the set of
- * constant rates between the newest bracket and older ones; brackets that contradict a
- * common rate are removed. The most likely rate in [lo, hi] is the rate between the
- * middles of the narrowest two brackets, since the two counter reads of a bracket mostly
- * take equally long.
+ * Adds a bracket that is later than all brackets in the window. Sets [lo, hi] to the constant
+ * rates that the newest and the older brackets allow, and removes brackets that contradict a
+ * common rate. The most likely rate in [lo, hi] is the rate between the middles of the
+ * narrowest two brackets, since the two counter reads of a bracket mostly take equally long.
  */
 static void window_add(struct tsct_rate_window *window,
 		       const struct tsct_bracket *bracket)
@@ -108,8 +107,8 @@ static void restart_window(struct tsct_rate_window *window,
 	window_add(window, bracket);
 }
 
-/* Largest number of pairs of brackets of one window, where the two brackets of a pair
- * are at least half of the window's length apart */
+/* Largest number of pairs of brackets of one window whose two brackets are at
+ * least half of the window's length apart */
 #define HALF		(TSCT_RATE_WINDOW_MAX / 2)
 #define RATES_MAX	((HALF + 1) * (HALF + 2) / 2)
 
@@ -133,9 +132,9 @@ static double width_of(const struct tsct_bracket *bracket)
 }
 
 /*
- * Sometimes all brackets of a sample are taken on a CPU that reads the clock late
- * within the bracket, which shows in the bracket's width. Wide brackets are left out,
- * if enough narrow ones remain. Returns the number of indices in @ret_narrow.
+ * Sometimes all brackets of a sample are taken on a CPU that reads the clock
+ * late within the bracket; such brackets are wide. Leaves out wide brackets, if
+ * enough narrow ones remain. Returns the number of indices in @ret_narrow.
  */
 static unsigned int find_narrow(const struct tsct_rate_window *window,
 				unsigned int ret_narrow[TSCT_RATE_WINDOW_MAX])
@@ -177,8 +176,8 @@ double tsct_rate_window_median(const struct tsct_rate_window *window)
 }
 
 /*
- * Before a change of steering, the rate is assumed constant over this many samples.
- * That bounds how far the params in force drifted from REALTIME before the change.
+ * Number of samples before a change of steering over which the rate is assumed
+ * constant, to bound the drift of the params in force from REALTIME before the change.
  */
 #define STEADY_SAMPLES	4
 /*
@@ -187,7 +186,7 @@ double tsct_rate_window_median(const struct tsct_rate_window *window)
  */
 #define SLEWED		0.12
 #define CALM_NS		3e9	/* innovation_ppb decays to 0 within this time */
-/* params stay in force if their bound exceeds the best bound by less than this ratio */
+/* params remain in force if their bound exceeds the best bound by less than this ratio */
 #define BOUND_MARGIN	0.1
 
 /*
@@ -221,7 +220,7 @@ static double wander(const struct tsct_rate_estimator *est)
 	return est->locked ? 0 : TSCT_RATE_WANDER_PPB * TSCT_PPB;
 }
 
-/* Returns a bound of the relative error of @rate (ns per cycle) after the last sample. */
+/* Returns a bound on the relative error of @rate (ns per cycle) after the last sample. */
 static double rate_uncertainty(const struct tsct_rate_estimator *est, double rate)
 {
 	double off = tsct_larger(est->hi - rate, rate - est->lo);
@@ -259,9 +258,8 @@ tsct_rate_innovation(const struct tsct_rate_estimator *est,
 }
 
 /*
- * Sets the bounds of the rate to those between the newest sample and the previous
- * sample, or an earlier sample if the previous is too recent or gives much wider
- * bounds.
+ * Sets the bounds of the rate to those between the newest sample and the previous sample,
+ * or a still earlier one if the previous sample is too recent or gives much wider bounds.
  */
 static void set_rate_bounds(struct tsct_rate_estimator *est)
 {
@@ -305,7 +303,7 @@ static double drift_before(const struct tsct_rate_estimator *est)
 		real->nr - STEADY_SAMPLES - 1 : 0;
 	double lo, hi;
 
-	/* Resumed params come without the samples that they were estimated from. */
+	/* The samples from which resumed params were estimated are not known. */
 	if (real->nr < 2 || !tsct_bracket_rate(&real->hist[oldest],
 					       &real->hist[real->nr - 1],
 					       window_resolution(real),
@@ -316,10 +314,10 @@ static double drift_before(const struct tsct_rate_estimator *est)
 }
 
 /*
- * Let A and B be two samples of CLOCK_REALTIME; A may be the earlier or the later one.
- * Returns by how many ns the absolute offset can have been larger between A and B than at
- * A. Offset: CLOCK_REALTIME minus the time of the clock params, ns. The slew of the params
- * changes the offset, until a step of CLOCK_REALTIME sets another offset.
+ * Let A and B be two samples of CLOCK_REALTIME, in any order. Returns by how
+ * many ns the offset's magnitude can have been larger between A and B than at A.
+ * Offset: CLOCK_REALTIME minus the time of the clock params, ns. The params'
+ * slew changes the offset, until CLOCK_REALTIME is set.
  * @off: offset at A
  * @slewed: change of the offset from A to B by the slew alone, ns
  */
@@ -348,11 +346,11 @@ static void set_past(struct tsct_rate_estimator *est,
 	double worst;
 
 	/* If the params in force began after the sample @last, former params were in
-	 * force at @last: adds the distance between the two params to the bound. */
+	 * force at @last: adds the distance between these params and the present ones. */
 	if ((__s64)(last->cycles - params->base_cycles) < 0)
 		end += est->divergence_ns;
 	worst = tsct_larger(begin, end) + slope * innovation->elapsed_ns;
-	/* After TSCT_RATE_HOLD_NS without a sample, assumes the whole bound of the params. */
+	/* After TSCT_RATE_HOLD_NS without a sample, the error may be up to the params' bound. */
 	if (innovation->elapsed_ns > TSCT_RATE_HOLD_NS)
 		worst = tsct_larger(worst, 1e-3 * (double)
 			tsct_clock_params_error_ps(params, offset->cycles));
@@ -360,8 +358,8 @@ static void set_past(struct tsct_rate_estimator *est,
 	est->error_ns = error;
 }
 
-/* Sets est->rate, its bounds and est->offset, all of them computed from est->real, the
- * brackets of REALTIME. @more_ns: ns added to the error bound of est->offset */
+/* Computes est->rate, its bounds and est->offset from the brackets of REALTIME,
+ * est->real. @more_ns: ns added to the error bound of est->offset */
 static void settle_rate(struct tsct_rate_estimator *est, double more_ns)
 {
 	const struct tsct_rate_window *real = &est->real;
@@ -370,8 +368,8 @@ static void settle_rate(struct tsct_rate_estimator *est, double more_ns)
 	double margin = (real->hi - real->lo) / 4;
 
 	/*
-	 * Keeps the rate as long as the samples allow it, and then moves it well inside
-	 * the allowed range, because the rate must not follow the noise of each sample.
+	 * Keeps the rate as long as the samples allow this rate, and then moves it well inside
+	 * the allowed range, so that the rate does not follow the noise of each sample.
 	 */
 	if (real->hi)
 		est->rate = tsct_larger(real->lo + margin,
@@ -379,7 +377,7 @@ static void settle_rate(struct tsct_rate_estimator *est, double more_ns)
 	set_rate_bounds(est);
 	est->offset = offset_interval(newest, est->rate,
 						window_resolution(real));
-	/* The width of a wide bracket in ns is as uncertain as the rate. */
+	/* The width in ns of a wide bracket is as uncertain as the rate. */
 	est->offset.half_ns += width / 2 * (est->hi - est->rate) + more_ns;
 }
 
@@ -423,16 +421,16 @@ static double skew_ns(const struct tsct_rate_estimator *est)
 }
 
 /*
- * Returns the bound of the error, ns, that a conversion adds to the error of the sample:
- * time is rounded to ns, cycles to integers, the kernel's clock is not exactly straight,
- * and the cycles may be of a CPU whose counter differs.
+ * Returns a bound on the error, ns, that a conversion adds to the error of the
+ * sample: time is rounded to ns, cycles to integers, the kernel's clock is not
+ * exactly straight, and the cycles may be of a CPU whose counter differs.
  */
 static double conversion_ns(const struct tsct_rate_estimator *est)
 {
 	return 1 + est->rate + TSCT_RATE_TICK_NS + skew_ns(est);
 }
 
-/* Returns a bound of the growth of the error of @params, in ns per ns that passes. */
+/* Returns a bound on the growth of @params' error, in ns per elapsed ns. */
 static double growth_of(const struct tsct_rate_estimator *est,
 			const struct tsct_clock_params *params)
 {
@@ -443,7 +441,7 @@ static double growth_of(const struct tsct_rate_estimator *est,
 }
 
 /*
- * Returns the bound, ns, of the params' error when the next sample is due. @off: distance
+ * Returns a bound on the params' error when the next sample is due, ns. @off: distance
  * of the params from the estimate now, ns; @growth: growth of the error, ns per ns
  */
 static double bound_after(const struct tsct_rate_estimator *est, double off, double growth)
@@ -462,10 +460,10 @@ static bool is_good_enough(const struct tsct_rate_estimator *est,
 	double best, bound;
 
 	/*
-	 * The sample after a change of params bounds the error of the old and the new
-	 * params since the last sample, as if both were one straight line. So params
-	 * are kept at least until one sample after their begin. Params whose slew ends
-	 * between the last sample and @begin_cycles are kept, too.
+	 * The sample after a change of params bounds the error since the last
+	 * sample as if the old and the new params were one straight line. So
+	 * params are kept at least until one sample after their begin. Params
+	 * whose slew ends between the last sample and @begin_cycles are kept, too.
 	 */
 	if ((__s64)age <= 0 || (__s64)(est->offset.cycles - params->base_cycles) < 0)
 		return true;
@@ -578,9 +576,9 @@ void tsct_rate_compose(const struct tsct_rate_estimator *est, __u64 begin_cycles
 	}
 	set_bounds(est, &estimate, keep, params);
 	/*
-	 * fast_cycles 0 disables the fast conversion: it reads the TSC, and checks neither
-	 * whether the CPUs' counters differ nor whether the source is the TSC. With another
-	 * source, it would take TSC values for the nanoseconds of that source.
+	 * fast_cycles 0 disables the fast conversion, which reads the TSC, and checks
+	 * neither whether the CPUs' counters differ nor whether the source is the TSC.
+	 * With another source, it would use TSC values as nanoseconds of that source.
 	 */
 	if (ret_state->flags & TSCT_CLOCK_SKEWED ||
 	    ret_state->source != TSCT_SOURCE_TSC)
@@ -690,8 +688,8 @@ int tsct_rate_resume(struct tsct_rate_estimator *est,
 }
 
 /*
- * Returns the most likely rate of MONOTONIC_RAW, ns per cycle. It is 1 for sources
- * other than the TSC, which count ns.
+ * Returns the most likely rate of MONOTONIC_RAW, ns per cycle: 1 for sources
+ * other than the TSC, as they count ns.
  */
 static double estimate_raw_rate(const struct tsct_rate_estimator *est, bool start)
 {
@@ -705,8 +703,8 @@ static double estimate_raw_rate(const struct tsct_rate_estimator *est, bool star
 	if (start)
 		rate = tsct_rate_window_median(raw);
 	rate = tsct_larger(raw->lo, tsct_smaller(raw->hi, rate));
-	/* Keeps the rate also within the bounds of the saved rate that was restored,
-	 * unless the samples of MONOTONIC_RAW contradict the saved rate. */
+	/* Also keeps the rate within the bounds of the restored rate, unless
+	 * the samples of MONOTONIC_RAW contradict the restored rate. */
 	if (est->raw_lo && est->raw_lo <= raw->hi && est->raw_hi >= raw->lo)
 		rate = tsct_larger(est->raw_lo, tsct_smaller(est->raw_hi, rate));
 	return rate;
@@ -736,7 +734,7 @@ static void update_raw_rate(struct tsct_rate_estimator *est, bool start)
 	est->raw_rate = rate;
 	if (est->nr == 1 && !est->resumed)
 		set_default_bounds(est);
-	/* Bounds of the rate from REALTIME may be narrower than those from RAW. */
+	/* The bounds from samples of REALTIME may be narrower than those from MONOTONIC_RAW. */
 	else if (est->hi > 0)
 		est->rate = tsct_larger(est->lo, tsct_smaller(est->hi,
 							      est->rate));
@@ -793,8 +791,8 @@ static void begin_epoch(struct tsct_rate_estimator *est, __u32 cause, bool keep_
 
 void tsct_rate_disrupt(struct tsct_rate_estimator *est, __u32 cause)
 {
-	/* 0: the counter value at which the epoch begins is not known here; the next
-	 * tsct_rate_compose() sets it. */
+	/* 0: the counter value at which the epoch begins is not known here; the
+	 * next tsct_rate_compose() sets epoch_cycles. */
 	begin_epoch(est, cause, cause == TSCT_CAUSE_STEP ||
 		    cause == TSCT_CAUSE_FAKE, 0);
 }
@@ -856,8 +854,8 @@ static int add_real(struct tsct_rate_estimator *est, const struct tsct_sample *s
 		return TSCT_RATE_STEPPED;
 	}
 	/*
-	 * A sample with a wider error than its prediction only shows that nothing has
-	 * changed; it is accepted only if the clock would otherwise go into holdover.
+	 * A sample with a wider error than its prediction only shows that nothing has changed.
+	 * Such a sample is accepted only if the clock would otherwise go into holdover.
 	 */
 	if (!(innovation.missed_ns > 0) && offset.half_ns > innovation.half_ns &&
 	    innovation.elapsed_ns + est->interval_ns < TSCT_RATE_HOLD_NS)
@@ -888,8 +886,8 @@ int tsct_rate_feed(struct tsct_rate_estimator *est, const struct tsct_sample *sa
 	return event;
 }
 
-/* Adds samples taken within some ms: the last one is compared with the params in force,
- * and all of them determine the rate of REALTIME. */
+/* Adds samples taken within a few ms: compares the last sample with the params
+ * in force, and sets the rate of REALTIME by all samples. */
 static int start_real(struct tsct_rate_estimator *est, const struct tsct_sample *samples,
 		      unsigned int nr)
 {
@@ -907,8 +905,8 @@ static int start_real(struct tsct_rate_estimator *est, const struct tsct_sample 
 	for (i = 0; i < nr; i++)
 		window_add(&est->real, &samples[i].real);
 	/*
-	 * If the samples show an impossible rate, CLOCK_REALTIME was set between two of
-	 * them: the next sample will show the rate.
+	 * If the samples show an impossible rate, CLOCK_REALTIME was set
+	 * between two samples. The next sample will show the rate.
 	 */
 	if (!est->real.hi || est->real.hi < est->raw_rate * (1 - STEERED) ||
 	    est->real.lo > est->raw_rate * (1 + STEERED)) {

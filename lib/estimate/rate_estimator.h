@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Estimator of the local clock: from brackets of clock and counter, the counter's rate
- * and the time at a counter value, each with a bound. User space only (doubles); the
- * result is the integer struct tsct_clock_state. Samples are the only input.
+ * Estimator of the local clock: computes, from brackets of clock and counter, the counter's
+ * rate and the time at a counter value, each with a bound. User space only (doubles); the
+ * result is a struct tsct_clock_state of integers. Samples are the only input.
  *
  * A bracket is a reading of a clock between two readings of the counter: the clock was
  * read at some counter value in [before, after]. Bounds use only the edges of brackets,
  * so they hold for any delay of the reads.
  *
  * Documentation/clock-model.rst defines the time of counter values after the last
- * sample, and the assumptions between samples. In short: future steering of
- * CLOCK_REALTIME cannot be predicted, so the estimate assumes that steering stays as
- * between the last samples.
+ * sample, and the assumptions between samples. In short: as future steering of
+ * CLOCK_REALTIME cannot be predicted, the estimate assumes that the steering
+ * remains what it was between the last samples.
  */
 #ifndef TSCT_ESTIMATE_RATE_ESTIMATOR_H
 #define TSCT_ESTIMATE_RATE_ESTIMATOR_H
@@ -28,10 +28,9 @@ struct tsct_bracket {
 };
 
 /*
- * Returns true if the bracket bounds the time of its reading: the counter was read
- * twice on one CPU, and did not run backwards. Between two CPUs, the width of a bracket
- * also contains the difference between the counters of both, so a wrong bracket may
- * look narrow.
+ * Returns true if the bracket bounds the time of its reading: the counter was read twice on
+ * one CPU, and did not run backwards. If the bracket's counter reads are from two CPUs, its
+ * width includes the difference between the two counters, so a wrong bracket may look narrow.
  */
 static inline bool tsct_bracket_is_valid(const struct tsct_bracket *bracket)
 {
@@ -45,12 +44,12 @@ struct tsct_sample {
 	struct tsct_bracket raw;
 	/* CLOCK_REALTIME, between two counter readings */
 	struct tsct_bracket real;
-	/* cycles between the readings of REALTIME that were combined into `real` */
+	/* cycles from the first to the last reading of REALTIME that were combined into `real` */
 	__u64 span;
 };
 
-/* Largest change, ppb, that counts as a slew: adjtime(2) slews CLOCK_REALTIME by 500 ppm at
- * most. A larger change is a step. */
+/* Largest change, ppb, that counts as a slew: adjtime(3) slews CLOCK_REALTIME
+ * by 500 ppm at most. A larger change is a step. */
 #define TSCT_RATE_STEP_PPB	600000
 /* longest time, ns, for which CLOCK_REALTIME is assumed to slew between samples */
 #define TSCT_RATE_STEP_NS	10000000000LL
@@ -59,8 +58,8 @@ struct tsct_sample {
  * the limit means that the counter or MONOTONIC_RAW jumped */
 #define TSCT_RATE_JUMP_PPB	20000
 /*
- * Distance, ns, of the kernel's clock from the straight line that it follows on
- * average: the kernel steers it by timer ticks of two lengths.
+ * Distance, ns, of the kernel's clock from the straight line that the clock
+ * follows on average: the kernel steers its clock by timer ticks of two lengths.
  */
 #define TSCT_RATE_TICK_NS	1.5
 /*
@@ -73,11 +72,11 @@ struct tsct_sample {
 
 /* time from an epoch's first sample, ns, until its status is SYNCHRONIZED */
 #define TSCT_RATE_BASELINE_NS	500000000
-/* minimum time between two samples, ns, that show how fast REALTIME runs now */
+/* minimum time between two samples, ns, from which the present rate of REALTIME is computed */
 #define TSCT_RATE_RECENT_NS	500000000
 /*
- * Age of params, ns, at which new params replace them: params of the past have a single
- * error bound, the largest error while they were in force, so that time must be short.
+ * Age of params, ns, at which new params replace them: params of the past have a single error
+ * bound, the largest error while they were in force, so they must not be in force for long.
  */
 #define TSCT_RATE_PARAMS_NS	16000000000LL
 /* time without a sample, ns, after which holdover begins */
@@ -108,13 +107,13 @@ struct tsct_rate_estimator {
 	 * ref_cycles and offset.cycles */
 	double lo, hi;
 	__u64 ref_cycles;
-	/* interval of REALTIME that the last accepted sample gives at its counter value */
+	/* interval of REALTIME, by the last accepted sample, at the sample's counter value */
 	struct tsct_offset_interval offset;
 	__u64 first_cycles;	/* counter at the first accepted sample of this epoch */
 	unsigned int nr;	/* number of accepted samples of this epoch */
 	double interval_ns;	/* time between samples, ns */
-	/* gap between a recent sample and the interval predicted for it, ppb of the
-	 * time since the previous sample; decays to 0 */
+	/* gap between a recent sample and the interval that was predicted for
+	 * this sample, ppb of the time since the sample before; decays to 0 */
 	double innovation_ppb;
 	double error_ns;	/* error of the params in force at offset.cycles, ns */
 	double past_ns;		/* largest error of the params in force so far, ns */
@@ -128,13 +127,13 @@ struct tsct_rate_estimator {
 	 * raw.resolution_ns and real.resolution_ns.
 	 */
 	bool locked;		/* the kernel's clocks are derived from this counter */
-	/* bound of the distance between the counters of two CPUs, cycles: an error of
-	 * each conversion, since the CPU of the cycles to convert is not known */
+	/* bound of the distance between the counters of two CPUs, cycles. It is part
+	 * of each conversion's error, since the CPU of the cycles is not known */
 	__u64 skew_cycles;
-	__u64 holdover_cycles;	/* cycles after a sample at which holdover begins;
-				 * 0: after TSCT_RATE_HOLD_NS */
-	__u64 void_cycles;	/* cycles after a sample at which params expire;
-				 * 0: after TSCT_RATE_VOID_NS; 1 << 61: never */
+	__u64 holdover_cycles;	/* cycles from a sample to holdover; 0:
+				 * TSCT_RATE_HOLD_NS */
+	__u64 void_cycles;	/* cycles from a sample to the end of validity;
+				 * 0: TSCT_RATE_VOID_NS; 1 << 61: none */
 };
 
 enum tsct_rate_event {
@@ -150,9 +149,9 @@ void tsct_rate_init(struct tsct_rate_estimator *est, __u32 source, __u32 epoch,
 /*
  * tsct_rate_resume - continue from the last state of another estimator
  *
- * While the clock agrees with that state, the state's params are continued and slewed,
- * and its epoch is kept. Call it before tsct_rate_start(). Returns 0, or -EINVAL
- * and changes nothing: the state is invalid, of another source, or without a time.
+ * As long as samples agree with @last, its params are continued and slewed, and
+ * its epoch goes on. Call it before tsct_rate_start(). Returns 0, or -EINVAL
+ * without any change: @last is invalid, of another source, or without a time.
  */
 int tsct_rate_resume(struct tsct_rate_estimator *est,
 		     const struct tsct_clock_state *last);
@@ -185,8 +184,8 @@ int tsct_rate_start(struct tsct_rate_estimator *est, const struct tsct_sample *s
  * tsct_rate_feed - take a later sample into account
  *
  * After an event other than OK the estimator is in a new epoch, without parameters and
- * with status DISRUPTED until the next sample or tsct_rate_start(). Returns an event,
- * or -EINVAL and changes nothing: a bracket of the sample is invalid, or
+ * with status DISRUPTED until the next sample or tsct_rate_start(). Returns an
+ * event, or -EINVAL without any change: a bracket of the sample is invalid, or
  * tsct_rate_start() did not succeed yet.
  */
 int tsct_rate_feed(struct tsct_rate_estimator *est, const struct tsct_sample *sample);
@@ -202,14 +201,14 @@ void tsct_rate_disrupt(struct tsct_rate_estimator *est, __u32 cause);
  * tsct_rate_compose - compose the state to publish now
  * @begin_cycles: counter at which new params begin; later than now
  *
- * Confirms the params in force if they are good enough. Else new params continue them
- * from @begin_cycles on; the first params of an epoch begin at its last sample. May be
- * called again with another @begin_cycles.
+ * Confirms the params in force if they are good enough. Else composes new params, which
+ * continue the params in force from @begin_cycles on. The first params of an epoch
+ * begin at the epoch's last sample. May be called again with another @begin_cycles.
  */
 void tsct_rate_compose(const struct tsct_rate_estimator *est, __u64 begin_cycles,
 		       struct tsct_clock_state *ret_state);
 
-/* tsct_rate_published - report to the estimator that @state, a composed state, is published */
+/* tsct_rate_published - record that @state, a result of tsct_rate_compose(), was published */
 void tsct_rate_published(struct tsct_rate_estimator *est,
 			 const struct tsct_clock_state *state);
 
@@ -219,7 +218,7 @@ void tsct_rate_published(struct tsct_rate_estimator *est,
  */
 double tsct_rate_hz(const struct tsct_rate_estimator *est, double *ret_error_ppb);
 
-/* True if bracket @a is narrower than @b, so that @a bounds its time more closely. */
+/* Returns true if bracket @a is narrower than @b, so that @a bounds the time better. */
 static inline bool tsct_bracket_narrower(const struct tsct_bracket *a,
 					 const struct tsct_bracket *b)
 {
@@ -228,7 +227,7 @@ static inline bool tsct_bracket_narrower(const struct tsct_bracket *a,
 
 /*
  * tsct_bracket_rate - get the bounds of the rate between two brackets, in ns per cycle
- * @resolution_ns: a clock that reads n shows some time in [n, n + resolution_ns)
+ * @resolution_ns: if the clock reads n, the time is in [n, n + resolution_ns)
  *
  * Returns false if the brackets overlap: then any rate is possible.
  */
@@ -237,8 +236,8 @@ bool tsct_bracket_rate(const struct tsct_bracket *a,
 		       double *ret_lo, double *ret_hi);
 
 /*
- * tsct_rate_window_median - return the median of the rates between middles of brackets that
- * are at least half of the window apart, in ns per cycle; 0: none
+ * tsct_rate_window_median - return the median of the rates between the middles of any
+ * two brackets that are at least half of the window apart, in ns per cycle; 0: none
  *
  * Long intervals have the least error; the median is used, since sometimes all brackets
  * of a sample are taken on a CPU that reads the clock late within the bracket.

@@ -109,7 +109,7 @@ __u64 tsct_servo_fast_cycles(const struct tsct_clock_params *params)
 {
 	__u64 fast = params->holdover_after_cycles - params->base_cycles;
 
-	/* Params may be published so late that holdover has already begun when they begin. */
+	/* Params may be published so late that they begin after the start of holdover. */
 	if ((__s64)fast < 0)
 		return 0;
 	if (tsct_servo_slews(params) && fast > params->slew_cycles)

@@ -5,9 +5,9 @@
  * (cluster.c).
  *
  * New params begin at the time that the params in force give, and slew to the estimate:
- * within an epoch, published time neither steps nor runs backwards. The caller decides
- * when params are replaced, how long and how fast they slew, and how fast their error
- * bound grows.
+ * within an epoch, published time neither steps nor runs backwards. The caller
+ * decides when to replace params, how long and how fast the new params slew,
+ * and how fast their error bound grows.
  *
  * User space only (doubles); the result is integers. All functions are pure.
  */
@@ -18,7 +18,7 @@
 
 #define TSCT_PPB	1e-9
 
-/* Length of a slew, in intervals between samples; a little more than 1 */
+/* Length of a slew, as a multiple of the interval between samples; a little more than 1 */
 #define TSCT_SERVO_SLEW_INTERVALS	1.25
 
 /*
@@ -55,7 +55,7 @@ __u64 tsct_ps_up(double ns);
 double tsct_mult_rate(__u64 mult);
 __u64 tsct_rate_mult(double rate);
 
-/* Interval of times at one counter value: ns + frac_ns, within +- half_ns */
+/* Interval of times at one counter value: ns + frac_ns +- half_ns */
 struct tsct_offset_interval {
 	__u64 cycles;
 	__s64 ns;
@@ -82,10 +82,10 @@ double tsct_servo_offset_ns(const struct tsct_servo_estimate *estimate,
 			    const struct tsct_clock_params *params, __u64 cycles);
 
 /*
- * tsct_servo_distance_ns - return the distance between the estimated time and that of
- * @params, ns: the larger of the distances at @from and at the end of a slew after @from.
- * At later counter values, the distance changes at a constant rate: the difference
- * between estimate->rate and the rate of @params.
+ * tsct_servo_distance_ns - return the distance between the estimated time and
+ * the time of @params, ns: the larger one of the distances at @from and at the
+ * end of a slew after @from. At later counter values, the distance changes at a
+ * constant rate: the difference between estimate->rate and the rate of @params.
  */
 double tsct_servo_distance_ns(const struct tsct_servo_estimate *estimate,
 			      const struct tsct_clock_params *params, __u64 from);
@@ -135,7 +135,7 @@ struct tsct_servo_bounds {
 	__u64 void_cycles;
 };
 
-/* Sets all bounds of @params except past_error_ps. They are as of estimate->point.cycles. */
+/* Sets all bounds of @params except past_error_ps, as of estimate->point.cycles. */
 void tsct_servo_set_bounds(const struct tsct_servo_estimate *estimate,
 			   const struct tsct_servo_bounds *bounds,
 			   struct tsct_clock_params *params);

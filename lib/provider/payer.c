@@ -6,7 +6,7 @@
 
 #include "payer.h"
 
-/* Returns the id of a user, by name or number; 0: root, or not in /etc/passwd */
+/* Returns the id of the user @name, a name or a number; 0: root, or not in /etc/passwd */
 static uid_t find_user(const char *name)
 {
 	FILE *file = fopen("/etc/passwd", "re");

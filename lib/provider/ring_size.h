@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sizes of rings by the memory that a process may use */
+/* Sizes of rings, chosen by the memory that the process may use */
 #ifndef TSCT_RING_SIZE_H
 #define TSCT_RING_SIZE_H
 
@@ -27,8 +27,8 @@ struct tsct_memory_limits {
 	struct tsct_memory_limit at[TSCT_LIMIT_NR];
 };
 
-/* Reads the limits of this process: in /proc, and of its memory cgroups (version 1 and 2) up to
- * the root. */
+/* Reads the memory limits of this process: those in /proc, and those of its
+ * memory cgroups (version 1 and 2), from its own cgroup up to the root. */
 void tsct_memory_limits_read(struct tsct_memory_limits *ret_limits);
 
 /* Returns the smaller one of installed memory and the limit of the memory cgroups, bytes. */
@@ -37,23 +37,23 @@ __u64 tsct_memory_usable(void);
 /* ---- arithmetic: ring_size.c --------------------------------------------------- */
 
 #define TSCT_RING_BYTES_MAX	(16U << 20)	/* largest ring if no size is given, bytes */
-#define TSCT_RING_BYTES_MIN	(1U << 20)	/* smallest ring if only installed memory limits it */
-#define TSCT_RING_BYTES_LEAST	(64U << 10)	/* smallest ring under another limit, bytes */
-#define TSCT_RINGS_BYTES_MAX	(64U << 20)	/* limit of all channels' rings together, bytes */
+#define TSCT_RING_BYTES_MIN	(1U << 20)	/* least ring if only installed memory limits it */
+#define TSCT_RING_BYTES_LEAST	(64U << 10)	/* least ring under other limits, bytes */
+#define TSCT_RINGS_BYTES_MAX	(64U << 20)	/* limit of all rings together, bytes */
 
 struct tsct_ring_demand {
 	__u32 cpus;		/* number of CPUs with whole rings */
 	__u32 channels;		/* number of channels, each with a ring per CPU */
-	__u32 copies;		/* number of ring buffers of BPF per CPU, of the same size */
-	__u32 block_size, blocks;	/* as the user gave them; 0: to be chosen */
+	__u32 copies;		/* number of BPF ring buffers per CPU, each of a ring's size */
+	__u32 block_size, blocks;	/* as given by the user; 0: to be chosen */
 };
 
 struct tsct_ring_choice {
 	__u32 block_size, blocks;
 	__u64 bytes;		/* of all rings together */
-	/* the limit that made rings smaller, or that is exceeded; NULL: none */
+	/* the limit that made the rings smaller, or that the given size exceeds; NULL: none */
 	const struct tsct_memory_limit *limit;
-	/* part of the limit that rings may take: 1 / part */
+	/* rings may take 1 / part of the limit */
 	__u32 part;
 	bool refused;		/* the size that the user gave exceeds 1 / part of the limit */
 };
@@ -61,11 +61,12 @@ struct tsct_ring_choice {
 /*
  * tsct_ring_choose - choose the size of the rings of new channels
  *
- * If the user gave no number of blocks, rings have 16 MiB, or a power of two below that: all
- * rings of channels together get at most 64 MiB or 1/64 of the installed memory, but each ring
- * at least 1 MiB; and with the ring buffers of BPF at most 1/16 of each other limit, but each
- * ring at least 64 KiB. A number that the user gave is taken, or refused if the rings would
- * exceed half of the available or lockable memory, or a quarter of the limit of a cgroup.
+ * If the user gave no number of blocks, a ring has 16 MiB, halved as often as needed: until
+ * all channels' rings together have at most 64 MiB and 1/64 of the installed memory, but not
+ * below 1 MiB; and until rings and BPF ring buffers have at most 1/16 of the available and of
+ * the lockable memory, and 1/8 of a cgroup's limit, but not below 64 KiB. A number that the
+ * user gave is refused if rings and buffers would exceed half of the available or lockable
+ * memory, or a quarter of a cgroup's limit.
  */
 void tsct_ring_choose(const struct tsct_memory_limits *limits,
 		      const struct tsct_ring_demand *demand, struct tsct_ring_choice *ret_choice);

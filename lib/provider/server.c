@@ -32,9 +32,9 @@
 #define CONNECTIONS_MAX		6144
 #define DESCRIPTORS_WANTED	(CONNECTIONS_MAX + TSCT_STORE_CHANNELS_MAX + \
 				 DESCRIPTORS_SPARED + DESCRIPTORS_DAEMON)
-/* number of file descriptors left for all uses other than connections and channels */
+/* number of file descriptors reserved for all uses other than connections and channels */
 #define DESCRIPTORS_SPARED	64
-/* number of file descriptors left for the daemon's participants of collectives */
+/* number of file descriptors reserved for participants of collectives, in the daemon */
 #define DESCRIPTORS_DAEMON	512
 #define MESSAGES_PER_EVENT	16
 #define CLOSING_STACK	65536	/* stack of a thread that closes a descriptor, bytes */
@@ -44,11 +44,11 @@
 struct connection {
 	LIST_ENTRY(connection) list;
 	struct tsct_store_peer peer;
-	uid_t payer;		/* user whose limit of connections counts */
+	uid_t payer;		/* user to whose limit the connection counts */
 	int fd;			/* -1: disconnected, and a thread closes sent_fd */
 	int sent_fd;		/* descriptor whose close() may block; -1: none */
-	/* true: sent_fd was closed, or the server was stopped; atomic. The later of these two
-	 * events frees the connection. */
+	/* true: sent_fd was closed, or the server was stopped; atomic.
+	 * Whichever of the two happens later frees the connection. */
 	bool is_done;
 };
 
@@ -63,8 +63,8 @@ struct tsct_server {
 	int epoll;
 	int listener;
 	int lock;			/* descriptor of lock_path, locked by flock() */
-	int spare;			/* descriptor that is closed at the limit of
-					 * open files, so that accept4() gets one */
+	int spare;			/* descriptor to close at the limit of open files,
+					 * so that accept4() can return a descriptor */
 	int wake;			/* eventfd that ends the thread */
 	void (*on_thread)(void *context, __u32 tid);	/* NULL: none */
 	void *context;
@@ -109,12 +109,12 @@ static void forget_connection(struct tsct_server *server, struct connection *con
 static void disconnect_client(struct tsct_server *server, struct connection *conn)
 {
 	tsct_store_release(&server->store, &conn->peer, !server->is_stopping);
-	/* close() leaves a socket in the epoll set if a forked child has a copy. */
+	/* close() does not remove a socket from the epoll set if a forked child has a copy. */
 	epoll_ctl(server->epoll, EPOLL_CTL_DEL, conn->fd, NULL);
 	close(conn->fd);
 	conn->fd = -1;
-	/* If no thread can be started, sent_fd stays open, and the connection still counts
-	 * for its user. */
+	/* If no thread can be started, sent_fd remains open, and the connection
+	 * still counts to its user's limit. */
 	if (conn->sent_fd >= 0)
 		tsct_thread_start(NULL, CLOSING_STACK, close_sent_fd, conn);
 	else
@@ -205,9 +205,9 @@ static void accept_clients(struct tsct_server *server)
 			accept_client(server, fd);
 		} else if (errno == EMFILE || errno == ENFILE) {
 			/*
-			 * There is no free descriptor. A client that stays in the
-			 * queue would keep epoll readable: accepts the client
-			 * with the spare descriptor, and disconnects it.
+			 * There is no free descriptor. A client that remained in
+			 * the queue would keep epoll readable: accept the client by
+			 * means of the spare descriptor, and disconnect the client.
 			 */
 			close(server->spare);
 			close_fd(accept4(server->listener, NULL, NULL, SOCK_CLOEXEC));
@@ -221,7 +221,7 @@ static void accept_clients(struct tsct_server *server)
 /*
  * Answers TSCT_IOC_THREAD. A thread of another pid namespace sets its own id as the owner
  * of a descriptor, and sends the descriptor: the kernel translates the id to this server's
- * namespace. Returns 0; -ESRCH: the thread is not in a namespace below; or -errno.
+ * namespace. Returns 0; -ESRCH: the thread is not in a namespace below the server's; or -errno.
  */
 static int identify_thread(struct tsct_server *server, int fd,
 			   struct tsct_thread_info *thread)
@@ -241,10 +241,11 @@ static int identify_thread(struct tsct_server *server, int fd,
 }
 
 /*
- * Answers a request. @len: size of the message as sent; above sizeof(*message): truncated.
+ * Answers a request. @len: size of the message as sent; above sizeof(*message):
+ * truncated.
  * @sent_fd: descriptor that was sent with the request, and is closed here; -1: none
  *
- * Returns 0, or -errno: the client is to be disconnected.
+ * Returns 0, or -errno if the client is to be disconnected.
  */
 static int answer_request(struct tsct_server *server, struct connection *conn,
 			  struct message *message, size_t len, int sent_fd)
@@ -303,7 +304,7 @@ static void serve_client(struct tsct_server *server, struct connection *conn)
 
 /*
  * Fetches one event per epoll_wait(). The kernel then moves the client of that event to
- * the end of its ready list, so a few busy clients cannot delay all other clients.
+ * the end of epoll's ready list, so a few busy clients cannot delay all other clients.
  */
 void tsct_server_dispatch(struct tsct_server *server)
 {
@@ -373,9 +374,9 @@ int tsct_server_run(struct tsct_server *server)
 }
 
 /*
- * Takes the lock of the socket's path; only the server that has this lock may use the path.
- * The former server may remove the lock file between open() and flock(): then the file is
- * created and locked again.
+ * Takes the lock of the socket's path; only the server that has this lock may
+ * use the path. If a former server has removed the lock file between open() and
+ * flock(), creates and locks the file again.
  */
 static int take_lock(struct tsct_server *server)
 {
@@ -400,7 +401,7 @@ static int take_lock(struct tsct_server *server)
 	return 0;
 }
 
-/* Replaces an existing socket: as the caller holds the lock, its server has ended. */
+/* Replaces an existing socket: as the caller holds the lock, that socket's server has ended. */
 static int listen_at_path(struct tsct_server *server)
 {
 	server->listener = tsct_unix_listen(&server->addr, SOCK_SEQPACKET | SOCK_NONBLOCK, 0666,
@@ -409,9 +410,9 @@ static int listen_at_path(struct tsct_server *server)
 }
 
 /*
- * A channel takes a descriptor, and so does a connection. Of the descriptors available,
- * three fifths are for connections, two fifths for channels. In the daemon, a user other than
- * root may take a quarter of either, and all such users together seven eighths. The daemon
+ * A channel needs a descriptor, and so does a connection. Of the available descriptors, three
+ * fifths are for connections, two fifths for channels. In the daemon, a user other than root may
+ * use a quarter of each of these shares, and all such users together seven eighths. The daemon
  * raises its limit of descriptors, as it starts no programs that would inherit the limit.
  */
 static void set_limits(struct tsct_server *server, bool is_daemon)
@@ -450,7 +451,7 @@ static void end_thread(struct tsct_server *server)
 	server->has_thread = false;
 }
 
-#define LAST_TURNS	1000	/* limit of dispatch calls in tsct_server_unread() */
+#define LAST_TURNS	1000	/* maximum dispatch calls in tsct_server_unread() */
 
 void tsct_server_unread(struct tsct_server *server,
 			struct tsct_store_unread *ret_unread)

@@ -4,14 +4,14 @@
  * tsctraced and for trace-ctl record.
  *
  * Clients may be hostile. A channel belongs to the user who created it, and is freed
- * when the last connection that is bound to it closes. A process that has a channel's
- * memfd can write to all of it. So the server decides by a private copy of the header
- * and the definitions, and reads only statistics from the memfd.
+ * when the last connection that is bound to it closes. A process that has a
+ * channel's memfd can write to the whole memfd. So the server relies on a private
+ * copy of the header and the definitions, and reads only statistics from the memfd.
  *
  * The client that creates a channel allocates the rings of the CPUs that are online, so that a
- * writer does not get SIGBUS when memory is short, and so that the memory cgroup of the client pays
- * for them, not that of the server. CPUs that are possible but offline are READY, too, but most
- * memory of their rings is allocated when they write.
+ * writer does not get SIGBUS when memory is short, and so that the memory counts to
+ * the client's memory cgroup, not to the server's. CPUs that are possible but offline
+ * are READY, too, but most memory of their rings is allocated when these CPUs write.
  *
  * One thread at a time may call functions on a server. None is async-signal-safe.
  */
@@ -29,10 +29,10 @@ struct tsct_store_unread;	/* counts of unread events, defined in store.h */
  *	users may connect. The socket of a server that has ended is replaced.
  * @kind: kind of the provider, "daemon" or "embedded", reported to clients
  * @source: TSCT_SOURCE_* of the channels. Pass the source of the clock that will convert
- *	the channels' cycles: a second choice of a source might give another one.
+ *	the channels' cycles: if the source were chosen again, the choice might differ.
  *
- * Returns 0; -EADDRINUSE: another server runs there; -ENAMETOOLONG; -ENOMEM; or
- * another -errno of a system call.
+ * Returns 0; -EADDRINUSE: another server runs at @socket_path; -ENAMETOOLONG;
+ * -ENOMEM; or another -errno of a system call.
  */
 int tsct_server_start(const char *socket_path, const char *kind, __u32 source,
 		      struct tsct_server **ret_server);
@@ -50,8 +50,8 @@ int tsct_server_restore(struct tsct_server *server, const char *label, int memfd
 
 /*
  * tsct_server_on_thread - set a function that is called while a thread waits for an answer
- * @on_thread: called with the id, in this process's pid namespace, of the process that
- *	connects or of the thread that requests its id (TSCT_IOC_THREAD)
+ * @on_thread: called with the id of the process that connects, or of the thread
+ *	that requests its id (TSCT_IOC_THREAD), in this process's pid namespace
  *
  * Call it before tsct_server_run().
  */

@@ -30,12 +30,12 @@
 #include "payer.h"
 #include "store.h"
 
-/* Limit of one user's channels, bytes, on machines of up to 256 CPUs with enough memory */
+/* Limit of one user's channels, bytes, on machines with up to 256 CPUs and enough memory */
 #define USER_BYTES_MAX		(1ULL << 30)
-/* largest id that a channel keeps when a client gives the channel back after a restart */
+/* largest id that a channel keeps when a client returns the channel after a restart */
 #define FORMER_ID_MAX		(1U << 24)
-/* size of the definitions' area of a new channel, bytes. Its first TSCT_DEFS_SIZE bytes have
- * memory; more gets memory as definitions are added. */
+/* size of the definitions' area of a new channel, bytes. Memory is allocated
+ * for its first TSCT_DEFS_SIZE bytes, and for more as definitions are added. */
 #define DEFS_SIZE		(512ULL * TSCT_DEFS_SIZE)
 /* bytes of each ring that the server allocates: the counters, and the first block's header */
 #define RING_HEAD_SIZE		(2ULL * TSCT_PAGE_SIZE)
@@ -72,8 +72,8 @@ static void set_layout(struct tsct_channel_header *h, __u32 nr_cpus,
 	h->file_size = h->ring_offset + nr_cpus * h->ring_stride;
 }
 
-/* Returns the memory of a channel, bytes: with memory for @defs_room bytes of definitions and for
- * the rings of the CPUs that are online. */
+/* Returns the memory of a channel, bytes, including @defs_room bytes for
+ * definitions and the rings of the online CPUs. */
 static __u64 memory_of(const struct tsct_store *store, const struct tsct_channel_header *h,
 		       __u64 defs_room)
 {
@@ -102,8 +102,9 @@ static int allocate_range(int fd, __u64 offset, __u64 len)
 }
 
 /*
- * Allocates all but the rings; of the rings, only the counters and the first block's header, which
- * readers access while a ring is empty. The client that creates the channel allocates the rest.
+ * Allocates all but the rings. Of each ring, allocates only the counters and the first block's
+ * header, which readers access while the ring is empty. The channel's creator
+ * allocates the rest.
  */
 static int allocate_head(const struct tsct_store_channel *channel)
 {
@@ -162,7 +163,7 @@ static void *data_of(const struct tsct_store_channel *channel, __u32 cpu)
 	return (char *)producer_of(channel, cpu) + TSCT_PAGE_SIZE;
 }
 
-/* @defs_room: bytes of the definitions' area that are to have memory */
+/* @defs_room: bytes of the definitions' area for which memory is to be allocated */
 static struct tsct_store_channel *alloc_channel(__u64 defs_room)
 {
 	struct tsct_store_channel *channel = calloc(1, sizeof(*channel));
@@ -204,7 +205,7 @@ static int make_channel(const struct tsct_store *store, __u32 id, uid_t uid,
 	};
 	memcpy(h->name, create->name, strlen(create->name));
 	set_layout(h, store->nr_cpus, create->block_size, create->blocks, DEFS_SIZE);
-	/* If the file would exceed the file size limit, its definitions' area cannot grow. */
+	/* If the file would exceed the file size limit, uses a small definitions' area. */
 	if (!getrlimit(RLIMIT_FSIZE, &limit) && h->file_size > limit.rlim_cur)
 		set_layout(h, store->nr_cpus, create->block_size, create->blocks,
 			   TSCT_DEFS_SIZE);
@@ -233,8 +234,7 @@ static int peek_header(int memfd, struct tsct_channel_header *ret_header)
 	struct statfs fs;
 	struct stat st;
 
-	/* Accepts only a memfd that cannot be truncated: access to the pages of any other
-	 * file may raise SIGBUS. */
+	/* Accept only a memfd that cannot be truncated: access beyond its end raises SIGBUS. */
 	if (has < 0 || (has & seals) != seals || has & fixed || fstat(memfd, &st) ||
 	    fstatfs(memfd, &fs) || fs.f_type != TMPFS_MAGIC ||
 	    pread(memfd, ret_header, sizeof(*ret_header), 0) != sizeof(*ret_header) ||
@@ -243,7 +243,7 @@ static int peek_header(int memfd, struct tsct_channel_header *ret_header)
 	return 0;
 }
 
-/* Returns the number of bytes of definitions that a header states, rounded up to whole steps. */
+/* Returns the bytes of definitions that a header states, rounded up to whole TSCT_DEFS_SIZE. */
 static __u64 room_for_defs(const struct tsct_channel_header *h)
 {
 	const __u64 used = h->defs_used < h->defs_size ? h->defs_used : h->defs_size;
@@ -252,7 +252,7 @@ static __u64 room_for_defs(const struct tsct_channel_header *h)
 		TSCT_DEFS_SIZE;
 }
 
-/* Returns the number of a definition, or -1 with *ret_key as the key of the index for it. */
+/* Returns the number of the definition @def; or -1, and a free key in *ret_key. */
 static __s64 find_def(const struct tsct_store_channel *channel,
 		      const struct tsct_event_def *def, __u64 ret_key[2])
 {
@@ -279,8 +279,8 @@ static int number_def(struct tsct_store_channel *channel, __u32 at, const __u64 
 	return 0;
 }
 
-/* Copies the definitions from the memory, up to the first that is not valid. Returns 0 or
- * -ENOMEM. */
+/* Copies the definitions from the memory, up to the first invalid definition.
+ * Returns 0 or -ENOMEM. */
 static int adopt_defs(struct tsct_store_channel *channel)
 {
 	struct tsct_channel_header *h = &channel->header;
@@ -304,10 +304,10 @@ static int adopt_defs(struct tsct_store_channel *channel)
 }
 
 /*
- * Makes a channel of a memfd that other processes could write to. @header: result of
- * peek_header(), in which the caller has set the channel's identity (id, uid, name, flags).
- * Geometry and definitions are those in the memory, which may be hostile. Returns 0;
- * -EPROTO: not the memory of a channel of this machine; or another -errno.
+ * Makes a channel from a memfd that other processes can write to. @header: result of
+ * peek_header(), in which the caller has set the channel's identity (id, uid, name,
+ * flags). Geometry and definitions are taken from the memfd, whose content may be hostile.
+ * Returns 0; -EPROTO: @memfd is not the memory of a channel of this machine; or another -errno.
  */
 static int adopt_memory(const struct tsct_store *store, int memfd,
 			const struct tsct_channel_header *header,
@@ -377,8 +377,8 @@ static void ring_figures(const struct tsct_store_channel *channel,
 }
 
 /*
- * Fills in a channel's description. Statistics are from the rings: clients can falsify
- * them.
+ * Fills in a channel's description. The statistics are from the rings: clients
+ * can falsify them.
  */
 static void describe_channel(const struct tsct_store_channel *channel,
 			     struct tsct_channel_info *ret_info)
@@ -401,10 +401,10 @@ static void describe_channel(const struct tsct_store_channel *channel,
 /* ---- the store ----------------------------------------------------------- */
 
 /*
- * Channels of all users together may take a quarter of the memory that the process may use; an
- * eighth of that quarter is left to root. Those of one user may take an eighth of the memory,
- * at most 1 GiB (above 256 CPUs: 4 MiB per CPU). In an embedded server, channels may take
- * half: the recorder has chosen their sizes, or checked them.
+ * All channels together may have a quarter of the memory that the process may use; an eighth
+ * of that quarter is only for root. The channels of one user may have an eighth of the
+ * memory, at most 1 GiB (above 256 CPUs: 4 MiB per CPU). In an embedded server, channels may
+ * have half of the memory, because the recorder has chosen or checked their sizes.
  */
 void tsct_store_init(struct tsct_store *store, const char *kind, __u32 source)
 {
@@ -460,14 +460,14 @@ __u64 tsct_store_reserve(const struct tsct_store *store, __u64 limit)
 	return is_embedded(store) ? 0 : limit / 8;
 }
 
-/* Returns the part of a limit over all users that user @uid may take up to. */
+/* Returns up to how much of @limit, a limit of all users together, user @uid may use. */
 static __u64 limit_for(const struct tsct_store *store, uid_t uid, __u64 limit)
 {
 	return uid ? limit - tsct_store_reserve(store, limit) : limit;
 }
 
-/* Checks the limits of memory, for @bytes more of a channel of @uid, for which @payer pays.
- * Returns 0 or -EDQUOT. */
+/* Checks whether a channel of @uid may have @bytes more memory, which count to
+ * the limit of user @payer. Returns 0 or -EDQUOT. */
 static int check_bytes(const struct tsct_store *store, uid_t uid, uid_t payer, __u64 bytes)
 {
 	const __u64 max = limit_for(store, uid, store->bytes_max);
@@ -481,8 +481,8 @@ static int check_bytes(const struct tsct_store *store, uid_t uid, uid_t payer, _
 		user_bytes + bytes > store->bytes_user_max ? -EDQUOT : 0;
 }
 
-/* Counts memory that a client took by writing to parts of the file that have none yet, such as the
- * definitions' area. */
+/* Counts memory that was allocated because a client wrote to parts of the file
+ * without memory, such as the definitions' area. */
 static void count_written(struct tsct_store *store, struct tsct_store_channel *channel)
 {
 	struct stat st;
@@ -515,7 +515,7 @@ static int check_limits(struct tsct_store *store, uid_t uid, __u64 bytes)
 
 /* ---- definitions ----------------------------------------------------------- */
 
-/* Gives memory to more of the definitions' area. Returns 0 or -ENOSPC. */
+/* Allocates memory for more of the definitions' area. Returns 0 or -ENOSPC. */
 static int grow_defs(struct tsct_store *store, struct tsct_store_channel *channel)
 {
 	const struct tsct_channel_header *h = &channel->header;
@@ -558,7 +558,7 @@ static int define_in_channel(struct tsct_store *store, struct tsct_store_channel
 		return -ENOSPC;
 	memcpy(channel->map + h->defs_offset + h->defs_used, def, def->size);
 	h->defs_used += def->size;
-	/* release: pairs with the acquire in tsct_reader_def() */
+	/* release: pairs with the acquire in tsct_channel_defs() */
 	__atomic_store_n(&mapped->defs_used, h->defs_used, __ATOMIC_RELEASE);
 	return 0;
 }
@@ -584,7 +584,7 @@ static void bind_peer(struct tsct_store_peer *peer,
 
 /* ---- channels that survive the provider ---------------------------------- */
 
-/* Reports a channel to the fd store. @kept: true: to be kept at a restart; false: no longer */
+/* Reports a channel to the fd store. @kept: whether to keep the channel at a restart */
 static void report_kept(const struct tsct_store *store,
 			const struct tsct_store_channel *channel, bool kept)
 {
@@ -597,7 +597,7 @@ static void report_kept(const struct tsct_store *store,
 	store->fd_store.keep(store->fd_store.arg, label, channel->memfd, kept);
 }
 
-/* Adds a channel to the list, which is in the order of ids, as TSCT_IOC_CHANNEL_NEXT needs. */
+/* Adds a channel to the list, which is in the order of ids, for TSCT_IOC_CHANNEL_NEXT. */
 static void insert_channel(struct tsct_store *store,
 			   struct tsct_store_channel *channel)
 {
@@ -658,8 +658,8 @@ static struct tsct_store_channel *find_by_memory(const struct tsct_store *store,
 }
 
 /*
- * Makes a channel of memory that a client sent. The client may have written the header, but
- * the values that are used are those that a client may also choose for a new channel.
+ * Makes a channel from memory that a client sent. The client may have written the
+ * header, but only values that a client may also choose for a new channel are used.
  */
 static int take_memory(struct tsct_store *store, const struct tsct_store_peer *peer,
 		       int fd, struct tsct_store_channel **ret_channel)
@@ -676,8 +676,8 @@ static int take_memory(struct tsct_store *store, const struct tsct_store_peer *p
 	if (find_by_name(store, peer->uid, h.name))
 		return -EEXIST;
 	err = check_limits(store, peer->uid, memory_of(store, &h, room_for_defs(&h)));
-	/* The channel gets its former id again, but not a high one, which the client may have
-	 * invented: as later ids are higher, ids would run out. */
+	/* The channel gets its former id again, unless the id is high and may be
+	 * invented by the client: as later ids are higher, ids would run out. */
 	if (h.id > FORMER_ID_MAX || find_by_id(store, h.id))
 		h.id = store->last_id + 1;
 	if (!err && !h.id)
@@ -730,8 +730,8 @@ static int create_channel(struct tsct_store *store, struct tsct_store_peer *peer
 	    tsct_geometry_check(arg->policy, arg->block_size, arg->blocks))
 		return -EINVAL;
 	/*
-	 * The kernel cannot write to a memfd. Only the recorder that has a server of its
-	 * own writes kernel events to such a channel, as its creator
+	 * The kernel cannot write to a memfd. Only a recorder with an embedded
+	 * server writes kernel events to such a channel, which it has created
 	 * (tools/wings/kernel/bpf_rings.c).
 	 */
 	if (arg->flags & TSCT_CHANNEL_KERNEL && !is_embedded(store))
@@ -749,8 +749,8 @@ static int create_channel(struct tsct_store *store, struct tsct_store_peer *peer
 	if (err)
 		return err;
 	/*
-	 * The ids of new channels only increase: so TSCT_IOC_CHANNEL_NEXT can list channels
-	 * while channels are created and removed.
+	 * Ids of new channels only increase, so that TSCT_IOC_CHANNEL_NEXT can
+	 * list channels while channels are created and removed.
 	 */
 	insert_channel(store, channel);
 	if (channel->kept)
@@ -823,7 +823,7 @@ static int cpu_figures(const struct tsct_store *store,
 	return 0;
 }
 
-/* Adds the channel's events to @unread if it was never read. */
+/* Adds the channel's events to @unread if the channel was never read. */
 static void add_unread(const struct tsct_store_channel *channel,
 		       struct tsct_store_unread *unread)
 {
@@ -850,8 +850,7 @@ void tsct_store_unread(const struct tsct_store *store,
 }
 
 /*
- * Frees a channel. @reclaim: also free the memory that processes with its memfd still
- * refer to.
+ * Frees a channel. @reclaim: free the memory even if processes keep the memfd
  */
 static void drop_channel(struct tsct_store *store,
 			 struct tsct_store_channel *channel, bool reclaim)
@@ -884,8 +883,8 @@ static int remove_kept(struct tsct_store *store,
 	report_kept(store, channel, false);
 	channel->kept = 0;
 	channel->nameless = 1;
-	/* Clears the flag in the memory, too: a program that maps the channel gives the memory
-	 * back after a restart, and the channel must not be kept again. */
+	/* Clear the flag in the memory, too: a program that maps the channel returns
+	 * the memory after a restart, and then the channel must not be kept again. */
 	((struct tsct_channel_header *)(void *)channel->map)->flags &= ~TSCT_CHANNEL_KEEP;
 	if (!channel->holders)
 		drop_channel(store, channel, true);
@@ -904,7 +903,7 @@ static int define_event(struct tsct_store *store, const struct tsct_store_peer *
 		return -EINVAL;
 	err = define_in_channel(store, peer->channel, def);
 	id = tsct_event_def_id(def);
-	/* Clients that do not know wide ids take this one for an error. */
+	/* Clients that do not know wide ids interpret TSCT_ID_WIDE as an error. */
 	if (!err && id > TSCT_ID_MAX) {
 		def->id = TSCT_ID_WIDE;
 		def->size = (__u16)id;

@@ -12,7 +12,7 @@
 #include "lib/base/index.h"
 #include "ring_size.h"
 
-/* Largest number of channels; RLIMIT_NOFILE may lower this limit. */
+/* Maximum number of channels; RLIMIT_NOFILE may lower this limit. */
 #define TSCT_STORE_CHANNELS_MAX	4096
 
 /* Unread events: events of channels that no reader ever opened */
@@ -26,8 +26,8 @@ struct tsct_store_unread {
 struct tsct_store_channel;
 
 /*
- * Keeps memfds while the provider is restarted. keep(): @kept: true: a kept channel was
- * made; false: it was removed
+ * Keeps memfds while the provider is restarted. keep(): @kept: true: a kept
+ * channel was made; false: a kept channel was removed
  */
 struct tsct_fd_store {
 	void (*keep)(void *arg, const char *label, int memfd, bool kept);
@@ -51,10 +51,10 @@ struct tsct_store {
 	TAILQ_HEAD(tsct_store_list, tsct_store_channel) channels;	/* list of channels by id,
 							 * ascending */
 	struct tsct_store_unread unread;	/* unread events of freed channels */
-	struct tsct_fd_store fd_store;	/* keeps memfds at a restart; zeros: none */
+	struct tsct_fd_store fd_store;	/* keeps memfds at a restart; all zero: no fd store */
 };
 
-/* The client of one connection. The caller sets uid and zeroes the rest. */
+/* The client of one connection. The caller sets uid, and zeroes all other members. */
 struct tsct_store_peer {
 	uid_t uid;
 	__u32 roles;		/* TSCT_ROLE_* of the connection */
@@ -71,7 +71,7 @@ void tsct_store_init(struct tsct_store *store, const char *kind, __u32 source);
  * @cmd: number of the request, with the client's size of the argument
  * @arg: argument, overwritten with the reply of the same size; in a buffer of
  *	TSCT_ARG_MAX bytes, aligned to 8
- * @size: bytes of the argument as sent. A longer argument than the buffer is rejected.
+ * @size: bytes of the argument as sent. An argument longer than the buffer is rejected.
  * @fd: descriptor that was sent with the request, -1: none; the caller owns it
  * @ret_fd: a memfd to send with the reply, owned by the store; -1: none
  *
@@ -85,24 +85,24 @@ int tsct_store_request(struct tsct_store *store, struct tsct_store_peer *peer,
  * @label: label that the fd store got with the memfd; trusted, unlike the memory
  * @memfd: memory of the channel, still owned by the caller: the store makes a duplicate
  *
- * Returns 0; -EEXIST: there is a channel with this id; -EPROTO: not a channel's memory,
- * or an invalid label; -EDQUOT; -ENOMEM; or another -errno.
+ * Returns 0; -EEXIST: there is a channel with this id; -EPROTO: @memfd is not a
+ * channel's memory, or @label is invalid; -EDQUOT; -ENOMEM; or another -errno.
  */
 int tsct_store_restore(struct tsct_store *store, const char *label, int memfd);
 
 /*
- * Unbinds a peer from its channel. The channel is freed with its last peer. @reclaim: true:
- * free the channel's memory even if a process has kept the memfd
+ * Unbinds a peer from its channel. Frees the channel if it has no other peer and is not
+ * kept. @reclaim: true: free the channel's memory even if a process has kept the memfd
  */
 void tsct_store_release(struct tsct_store *store, struct tsct_store_peer *peer,
 			bool reclaim);
 
-/* Counts the events that were never read, in present and in freed channels. */
+/* Counts the events of all channels that no reader ever opened, including freed channels. */
 void tsct_store_unread(const struct tsct_store *store,
 		       struct tsct_store_unread *ret_unread);
 
-/* Frees all channels to which no client is bound, including channels that stay without
- * clients (TSCT_CHANNEL_KEEP), and the memory of these channels. */
+/* Frees all channels to which no client is bound, including kept channels. Also
+ * frees their memory, unless the fd store keeps it. */
 void tsct_store_clear(struct tsct_store *store);
 
 /* ---- one channel --------------------------------------------------------- */
@@ -114,7 +114,8 @@ struct tsct_store_channel {
 	char *defs;		/* private copy of the event definitions */
 	__u32 nr_defs;
 	__u32 *def_at;		/* offset in defs of each definition */
-	struct tsct_index known;	/* number of each definition, plus 1, by its hash */
+	struct tsct_index known;	/* hash -> number of a definition, plus
+					 * 1 */
 	__u64 secret;		/* seed of these hashes */
 	__u64 defs_room;	/* bytes of the definitions' area that have memory */
 	uid_t payer;		/* user whose limits count: tsct_payer() */
@@ -123,12 +124,12 @@ struct tsct_store_channel {
 	__u32 consumers;	/* number of bound clients with TSCT_ROLE_READ */
 	__u32 was_read;		/* 1: the channel has, or had, a consumer */
 	__u32 kept;		/* 1: stays without clients (TSCT_CHANNEL_KEEP) */
-	__u32 nameless;		/* 1: the channel was removed, so it cannot be opened */
+	__u32 nameless;		/* 1: the channel was removed, and cannot be opened */
 	int memfd;
 	char *map;		/* address of the mapping of the whole memfd */
 };
 
-/* Returns the part of a limit over all users that only root can take; 0 in an embedded server. */
+/* Returns the part of @limit, a limit of all users together, that only root can use. */
 __u64 tsct_store_reserve(const struct tsct_store *store, __u64 limit);
 
 void tsct_store_channel_free(struct tsct_store_channel *channel);

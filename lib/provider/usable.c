@@ -14,8 +14,8 @@
 /* Version 1 shows "no limit" as the largest multiple of the page size below 2^63. */
 #define CGROUP_NO_LIMIT	(1ULL << 62)
 
-/* Mount points of memory cgroups, and their files with limits. @controller: as in
- * /proc/self/cgroup; "": version 2 */
+/* Mount points of memory cgroups, and the names of their files with limits.
+ * controller: as in /proc/self/cgroup; "": version 2 */
 static const struct {
 	const char *root, *controller, *files[2];
 } hierarchies[] = {
@@ -42,8 +42,7 @@ static __u64 read_field(const char *path, const char *name, int base)
 	return value;
 }
 
-/* Takes the limit in file @name of the cgroup at @dir if it is the smallest one so far. @path:
- * the cgroup's name in messages */
+/* Lowers *limit to the limit in file @name of the cgroup directory @dir. */
 static void take_limit(const char *dir, const char *name, struct tsct_memory_limit *limit)
 {
 	char file[4500], text[32];
@@ -58,15 +57,15 @@ static void take_limit(const char *dir, const char *name, struct tsct_memory_lim
 	snprintf(limit->name, sizeof(limit->name), "memory cgroup limit %.290s", file);
 }
 
-/* Reads the limits of the cgroup @path and of those above it, up to the mount point @root. */
+/* Reads the limits of the cgroup @path and of the cgroups above it, up to the mount point. */
 static void walk_up(unsigned int hierarchy, const char *path, struct tsct_memory_limit *limit)
 {
 	const char *root = hierarchies[hierarchy].root;
 	char dir[4300];
 	unsigned int i;
 
-	/* In a container, the root of the mount may be the container's cgroup, whose name
-	 * outside is the first part of @path. */
+	/* In a container, the mount point may be the container's own cgroup,
+	 * whose name outside of the container is the first part of @path. */
 	for (;;) {
 		snprintf(dir, sizeof(dir), "%s%s", root, path);
 		if (!*path || !access(dir, X_OK))
@@ -82,7 +81,7 @@ static void walk_up(unsigned int hierarchy, const char *path, struct tsct_memory
 	}
 }
 
-/* Returns true if the comma-separated list has @word. @word "": if the list is empty */
+/* Returns true if the comma-separated @list has @word or, for @word "", if @list is empty. */
 static bool in_list(const char *list, const char *word)
 {
 	const size_t len = strlen(word);

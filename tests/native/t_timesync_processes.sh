@@ -241,7 +241,7 @@ declaring() {
 	run beta.1 60000 1 2 late
 	wait_for "beta.1 has joined" is_joined beta.1
 	refused 3 '3 processes: other processes of this node declared 2; declare the same number'
-	refused 0 'the number of processes is not known; pass it, or set TSCTRACE_TIMESYNC_PROCESSES'
+	refused 0 'the number of processes is not known; pass it to tsct_timesync_join(), or set TSCTRACE_TIMESYNC_PROCESSES'
 	kill ${pid_of[beta.1]}
 	end beta.1
 	refused 513 '513 processes: not a number from 1 to 512'

@@ -19,12 +19,12 @@
  * writer that dies anywhere leaves one good copy, and a new writer first makes
  * seq even by copying copy 1 to copy 0.
  *
- * A copy holds the clock params in force and, as segments, those before them:
- * cycles are converted by the params that were in force at their time.
+ * A copy holds the clock params in force and, as segments, former params:
+ * cycles are converted by the params that were in force at these cycles.
  * Multipliers are nanoseconds per cycle in units of 2^-56 (TSCT_CLOCK_SHIFT),
  * products have 128 bits, floor() rounds towards minus infinity, results
- * saturate at the ends of the signed 64-bit range. For cycles t at or after the
- * beginning of the params, base_cycles:
+ * saturate at the ends of the signed 64-bit range. For cycles t from
+ * base_cycles on, where the params begin:
  *
  *   d  = t - base_cycles
  *   ns = base_ns + floor(min(d, slew_cycles) * slew_mult / 2^56)
@@ -45,33 +45,33 @@
  *
  * The fast path: if d < fast_cycles (unsigned, so t >= base_cycles), then
  * ns = base_ns + floor(d * slew_mult / 2^56), and the status of t is the
- * published one. fast_cycles is below 2^55. Since the fast path checks nothing else,
- * fast_cycles is 0 with a status other than CALIBRATING, SYNCHRONIZED and HOLDOVER,
- * with TSCT_CLOCK_SKEWED, and with a source other than the TSC.
+ * published status. fast_cycles is below 2^55. Since the fast path checks
+ * nothing else, fast_cycles is 0 if the status is not CALIBRATING, SYNCHRONIZED
+ * or HOLDOVER, if TSCT_CLOCK_SKEWED is set, or if the source is not the TSC.
  *
  * Cycles t before base_cycles belong to the last segment that begins at or before
  * t: ns = segment's base_ns + floor((t - base_cycles) * mult / 2^56), within
- * error_ps, with the segment's status and epoch. After its until_cycles nothing
- * is known: the status is DISRUPTED. Before the oldest segment (or the params,
- * without segments) the oldest one is extended backwards, as if the clock had
- * never been set before: status CALIBRATING, error grown by TSCT_BEFORE_PPB; but
- * if segments were dropped, such cycles are too old to be converted.
+ * error_ps, with the segment's status and epoch. After the segment's until_cycles,
+ * the time is unknown: the status is DISRUPTED. Cycles before all segments are
+ * converted by the oldest segment (without segments: by the params), as if the
+ * clock had never been set before: with status CALIBRATING, and an error that grows
+ * by TSCT_BEFORE_PPB. If segments were dropped, such cycles cannot be converted.
  *
- * Within an epoch time is continuous: new params have the base_ns that the
- * previous ones give for their base_cycles, which lies in the future when they
- * are published. So time neither jumps nor runs backwards, and cycles have only
- * one time. A step, a suspend, a jump of the counter begin a new epoch.
+ * Within an epoch, time is continuous: new params begin in the future, with the
+ * time that the previous params give there (base_ns at base_cycles). So time
+ * neither jumps nor runs backwards, and cycles have only one time. A step, a
+ * suspend or a jump of the counter begins a new epoch.
  *
- * The cluster's timeline has clock params of its own, `cluster`, whose time
- * counts from a moment that the node cluster_master chose, with a status and an
- * epoch of their own: setting CLOCK_REALTIME does not affect them, a disruption
- * of the counter ends both. cluster_epoch is incremented whenever cluster time
- * may jump: at a change of master, or of its timeline (cluster_timeline is the
- * number that the master gave to it), when the time was too far off to be slewed,
- * and when the counter was disrupted. Formulas, fast path and status are those above,
- * with cluster_status. There are no segments, only the last part of the previous
- * params, so that present cycles have a time although new params begin in the future:
- * for cluster_prev.base_cycles <= t < cluster.base_cycles, if cluster_prev.mult is not 0,
+ * The cluster's timeline has its own clock params, `cluster`, status and epoch. Its
+ * time counts from a moment that the node cluster_master chose. Setting
+ * CLOCK_REALTIME does not affect `cluster`; a disruption of the counter ends both
+ * `real` and `cluster`. cluster_epoch is incremented whenever cluster time may jump:
+ * at a change of the master or of its timeline, whose number is cluster_timeline,
+ * when the time was too far off to be slewed, and when the counter was disrupted.
+ * Formulas, fast path and status are those above, with cluster_status. There are no
+ * segments, but cluster_prev, the last part of the previous params, so that present
+ * cycles have a time while new params begin in the future: for
+ * cluster_prev.base_cycles <= t < cluster.base_cycles, if cluster_prev.mult is not 0,
  *
  *   ns = base_ns + floor((t - base_cycles) * mult / 2^56), within error_ps
  *
@@ -85,20 +85,20 @@
  * as utc_source stated at utc_as_of_cycles. If utc_source is TSCT_UTC_UNKNOWN, no
  * bound is known, and the other fields utc_* are 0.
  *
- * If TSCT_CLOCK_SKEWED is set, the counters of CPUs are too far apart to ignore
- * it: for cycles t of CPU c convert t - cpu[c].skew_cycles, and add
- * cpu[c].error_cycles to its error. If the CPU is unknown, t cannot be
- * converted. If that flag is not set, all error bounds include the skews that
- * were measured, and cycles of any CPU are converted as they are.
+ * If TSCT_CLOCK_SKEWED is set, the skews of the CPUs' counters are too large to
+ * be ignored: for cycles t of CPU c, convert t - cpu[c].skew_cycles, and add
+ * the time of cpu[c].error_cycles to the error bound. If the CPU is unknown, t
+ * cannot be converted. If the flag is not set, all error bounds include the
+ * skews that were measured, and cycles of any CPU are converted as they are.
  *
- * The daemon owns the area. Params hold only until the clock is disrupted; the module counts
- * disruptions: see section 8, abi_disruption.h. The member `disruptions` of a state is the
- * count that was read before the samples for its params were taken; 0: no module was loaded
- * then, and readers need no page. A reader reads the counter first, then the page's count. If
- * the page's count differs from that of the state, the params do not hold for that reading:
- * the time of cycles after real.as_of_cycles is unknown, status DISRUPTED. For the cluster's
- * time, only the upper half of the count matters. Documentation/clock-model.rst has the order
- * of all loads and stores.
+ * The daemon owns the area. Params hold only until the clock is disrupted. The module
+ * counts disruptions in a page, see section 8, abi_disruption.h. The member `disruptions`
+ * of a state is the count that was read before the samples for its params were taken; 0:
+ * no module was loaded, and readers need no page. A reader reads the counter first, then
+ * the page's count. If that count differs from the state's `disruptions`, the params do
+ * not hold for that reading: the time of cycles after real.as_of_cycles is unknown,
+ * status DISRUPTED. For the cluster's time, only the upper half of the count matters.
+ * Documentation/clock-model.rst has the order of all loads and stores.
  */
 #ifndef TSCTRACE_ABI_CLOCK_H
 #define TSCTRACE_ABI_CLOCK_H
@@ -125,7 +125,7 @@
 /* the clock has no valid time, because of a step, a suspend or another disruption */
 #define TSCT_STATUS_DISRUPTED	4
 
-/* Growth of the error bound before the oldest segment, ppb of the distance from it */
+/* Growth of the error bound before the oldest segment, ppb of the distance from that segment */
 #define TSCT_BEFORE_PPB		15000
 
 /* Linear function from cycles to nanoseconds. Formulas: section 4 above. */
@@ -134,7 +134,7 @@ struct tsct_clock_params {
 	__u64 base_cycles;	/* counter value at which the params begin */
 	/* number of cycles after base_cycles in which readers may use the fast path */
 	__u64 fast_cycles;
-	__u64 slew_mult;	/* multiplier for slew_cycles, 2^-56 ns per cycle */
+	__u64 slew_mult;	/* multiplier for the first slew_cycles, 2^-56 ns per cycle */
 	__s64 base_ns;		/* time at base_cycles, ns: CLOCK_REALTIME (since
 				 * 1970) in the params `real`, the cluster's
 				 * time in the params `cluster` */
@@ -186,7 +186,7 @@ struct tsct_clock_state {
 	__u32 cause;			/* cause of this epoch, TSCT_CAUSE_* */
 	__u32 flags;			/* flags of the clock: TSCT_CLOCK_SKEWED or 0 */
 	__u32 utc_source;		/* source of utc_error_ns, TSCT_UTC_* */
-	__u64 disruptions;		/* tsct_disruption_page.disruptions as read before the
+	__u64 disruptions;		/* tsct_disruption_page.disruptions, as read before the
 					 * samples for the params were taken; 0: no module */
 	__u64 epoch_cycles;		/* counter value when the disruption was
 					 * detected */
@@ -196,9 +196,9 @@ struct tsct_clock_state {
 	__u64 closing_error_ps;		/* error bound of the previous CLOCK_REALTIME
 					 * params, from their base_cycles to
 					 * real.base_cycles, ps */
-	__u64 cluster_master;		/* node id of the master; 0: no master, or the
-					 * time comes from NTP servers, or is
-					 * CLOCK_REALTIME (synced-cluster) */
+	__u64 cluster_master;		/* node id of the master; 0: there is no master,
+					 * or the cluster's time is from NTP servers or
+					 * is CLOCK_REALTIME (synced-cluster) */
 	__u32 cluster_status;		/* status of `cluster`, TSCT_STATUS_* */
 	__u32 cluster_epoch;		/* number of the cluster's epoch; incremented
 					 * when the cluster's time may jump */

@@ -4,10 +4,11 @@
  *
  * 9. Sockets
  * ----------
- * The socket of the daemon and of `trace-ctl record`: per request, one SOCK_SEQPACKET
- * message each way. INFO, CHANNEL_*, DEFINE and THREAD are supported; other requests give
- * EOPNOTSUPP, unknown ones ENOTTY. CHANNEL_CREATE, CHANNEL_ATTACH and CHANNEL_ADOPT bind
- * the connection; the reply of the first two carries the memfd in SCM_RIGHTS.
+ * The daemon and `trace-ctl record` listen on a SOCK_SEQPACKET socket; each request
+ * and each reply is one message. INFO, CHANNEL_*, DEFINE and THREAD are supported;
+ * other requests give EOPNOTSUPP, unknown requests ENOTTY. CHANNEL_CREATE,
+ * CHANNEL_ATTACH and CHANNEL_ADOPT bind the connection to a channel. The replies to
+ * CHANNEL_CREATE and CHANNEL_ATTACH carry the channel's memfd in SCM_RIGHTS.
  */
 #ifndef TSCTRACE_ABI_SOCKET_H
 #define TSCTRACE_ABI_SOCKET_H
@@ -25,12 +26,11 @@ struct tsct_reply {
 };
 
 /*
- * TSCT_IOC_CHANNEL_ADOPT: binds the connection to the channel whose memfd is sent with
- * the request, in SCM_RIGHTS. A server that was restarted takes back channels in this
- * way, from programs that still map them; name and geometry are those of the channel's
- * header. Sockets only: the module gives ENOTTY. EACCES: another user's channel. EEXIST: the
- * caller's user has another channel of that name. EPROTO: not a channel's memory. EBUSY and
- * EDQUOT: as for TSCT_IOC_CHANNEL_CREATE.
+ * TSCT_IOC_CHANNEL_ADOPT: binds the connection to the channel whose memfd is sent with the
+ * request, in SCM_RIGHTS. A restarted server takes back channels in this way from programs that
+ * still map them. Name and geometry of the channel are those in its header. The module gives
+ * ENOTTY. EACCES: another user's channel. EEXIST: the caller's user has another channel of that
+ * name. EPROTO: not a channel's memory. EBUSY and EDQUOT: as for TSCT_IOC_CHANNEL_CREATE.
  */
 struct tsct_channel_adopt {
 	__u32 roles;			/* TSCT_ROLE_* of the connection */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * libtsctrace: inline functions for C and C++ that read the TSC and convert cycles to
- * time in a few nanoseconds. Included by <tsctrace/tsctrace.h>, whose conversions also
- * return error bounds and statuses, and take cycles of the past, too.
+ * time in a few nanoseconds. Included by <tsctrace/tsctrace.h>, whose conversions
+ * also return error bounds and statuses, and also convert cycles of the past.
  *
  * Times are CLOCK_REALTIME in ns since the Unix epoch, or those of the cluster's
  * timeline. All functions are wait-free, thread safe and signal safe, also in a child
@@ -22,9 +22,9 @@ extern "C" {
 #endif
 
 /*
- * tsct_tsc_read - an ordered read of the TSC: all earlier instructions have executed
- * before it, so threads that wait for each other never see it run backwards. Raises
- * SIGSEGV in a process that has disabled the TSC (PR_SET_TSC).
+ * tsct_tsc_read - an ordered read of the TSC: all earlier instructions execute
+ * before the read, so threads that wait for each other never see the TSC run
+ * backwards. Raises SIGSEGV in a process that has disabled the TSC (PR_SET_TSC).
  */
 static inline uint64_t tsct_tsc_read(void)
 {
@@ -69,11 +69,11 @@ static inline uint64_t tsct_tsc_read_cpu(uint32_t *ret_cpu)
  * copy 0 if seq is even, else by copy 1. Returns false if the params are not valid for
  * @cycles, are being written, or were made before a disruption.
  *
- * Reads the latch: the load of seq pairs with the writer's release, the fence with the
- * writer's full fence after that, see lib/clockpage/latch.c. The copy is selected by a
- * predicted jump and not computed, so that no load waits for seq. The count of disruptions
- * is loaded after @cycles were read, in program order; see "Count of disruptions" in
- * Documentation/clock-model.rst.
+ * Reads the latch, see lib/clockpage/latch.c: the load of seq pairs with the
+ * writer's release store of seq, the fence with the full fence that follows this
+ * store. The copy is selected by a predicted jump and not computed, so that no
+ * load waits for seq. The count of disruptions is loaded after @cycles were read,
+ * in program order; see "Count of disruptions" in Documentation/clock-model.rst.
  */
 static inline __attribute__((always_inline)) bool
 tsct_clock_fast_convert_(const struct tsct_clock *clock, bool cluster, uint64_t cycles,
@@ -99,7 +99,7 @@ tsct_clock_fast_convert_(const struct tsct_clock *clock, bool cluster, uint64_t 
 	changed = __atomic_load_n(&state->disruptions, __ATOMIC_RELAXED) ^
 		__atomic_load_n(disruptions, __ATOMIC_RELAXED);
 	if (cluster)
-		changed >>= 32;		/* drop the count of CLOCK_REALTIME's steps */
+		changed >>= 32;		/* ignore the count of CLOCK_REALTIME's steps */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	if (__builtin_expect(__atomic_load_n(&page->seq, __ATOMIC_RELAXED) !=
 			     seq || delta >= fast || changed, 0))
@@ -118,9 +118,9 @@ tsct_clock_fast_convert_(const struct tsct_clock *clock, bool cluster, uint64_t 
  * @cycles: cycles of the clock's source
  *
  * Returns true with *ret_ns set to the time, rounded down, if the clock is calibrating,
- * synchronized or in holdover. Returns false for cycles before or too long after the
- * parameters in force, while the page is being written, and, after a
- * disruption, until the daemon has published new params; then use
+ * synchronized or in holdover. Returns false for cycles outside of the fast
+ * path of the parameters in force, while the page is being written, and, after
+ * a disruption, until the daemon has published new params. Then use
  * tsct_clock_cycles_to_time(). Safe for any content of the page. Formula: "The
  * fast path" in section 4 of tsctrace/abi_clock.h.
  */
@@ -150,8 +150,8 @@ static inline int tsct_clock_cycles_to_ns(const struct tsct_clock *clock,
 }
 
 /*
- * tsct_clock_now_ns - the present CLOCK_REALTIME, ns. Never fails: without a trusted time
- * it returns that of clock_gettime().
+ * tsct_clock_now_ns - the present CLOCK_REALTIME, ns. Never fails: without a
+ * trusted time, it returns the time of clock_gettime().
  */
 static inline int64_t tsct_clock_now_ns(const struct tsct_clock *clock)
 {

@@ -46,13 +46,13 @@ struct is_chrono_duration<std::chrono::duration<Rep, Period>>
 
 /* ---- cycles ------------------------------------------------------------ */
 
-/* Comparison operator @op of class @type, which compares the members cycles_ */
+/* Comparison operator @op of class @type; compares the members cycles_ */
 #define TSCTRACE_OPERATOR_(type, op)					\
 	friend constexpr bool operator op(type a, type b) noexcept	\
 	{								\
 		return a.cycles_ op b.cycles_;				\
 	}
-/* Assignment operator @op (such as +=) of class @type, which changes cycles_ */
+/* Assignment operator @op (such as +=) of class @type; changes the member cycles_ */
 #define TSCTRACE_ASSIGN_(type, op, argument, value)			\
 	type &operator op(argument) noexcept				\
 	{								\
@@ -122,8 +122,8 @@ public:
 	};
 
 	/*
-	 * Cycles, and the CPU that they were read on, if known: the CPU matters if the
-	 * counters of CPUs differ. Points compare by their cycles alone.
+	 * Cycles, and the CPU on which they were read, if known: the CPU matters
+	 * if the CPUs' counters differ. Time points compare by their cycles alone.
 	 */
 	class time_point {
 	public:
@@ -174,7 +174,7 @@ public:
 
 	using rep = duration::rep;
 
-	/* The counter stops in suspend, and may restart at 0 on resume. */
+	/* Not steady: the counter stops in suspend, and may restart at 0 on resume. */
 	static constexpr bool is_steady = false;
 
 	/* Makes an ordered read: by RDTSCP, or of a kernel clock if the TSC cannot be used. */
@@ -241,7 +241,7 @@ public:
 		return tsct_clock_now(detail::the_clock(), &ret_time);
 	}
 
-	/* For std::chrono::clock_cast. The epoch is that of system_clock. */
+	/* std::chrono::clock_cast calls to_sys() and from_sys(). Both epochs are the same. */
 	template <class Duration>
 	static std::chrono::time_point<std::chrono::system_clock, Duration>
 	to_sys(const std::chrono::time_point<clock, Duration> &point)
@@ -276,8 +276,8 @@ public:
 	/* Not steady: monotonic only within an epoch, see tsct_time.epoch. */
 	static constexpr bool is_steady = false;
 
-	/* Both now() get the present cluster time. They return 0 or an error of
-	 * tsct_clock_now_cluster_ns() and of tsct_clock_now_cluster(). */
+	/* Both functions get the present cluster time. The first one returns 0 or an error of
+	 * tsct_clock_now_cluster_ns(), the second one 0 or an error of tsct_clock_now_cluster(). */
 	static int now(time_point &ret_point) noexcept
 	{
 		std::int64_t ns;
@@ -327,7 +327,7 @@ std::int64_t saturated_ns(const std::chrono::duration<Rep, Period> &d) noexcept
 	return std::chrono::duration_cast<std::chrono::nanoseconds>(d).count();
 }
 
-/* Rounds towards zero, as casts of C++ do: the C functions round towards minus infinity. */
+/* Rounds towards zero, as casts of C++ do; @function rounds towards minus infinity. */
 inline std::int64_t cast(std::int64_t (*function)(const tsct_clock *,
 						  std::int64_t),
 			 std::int64_t value) noexcept
@@ -356,7 +356,7 @@ duration_cast(const std::chrono::duration<Rep, Period> &d) noexcept
 	return To(detail::cast(tsct_clock_ns_to_delta, detail::saturated_ns(d)));
 }
 
-/* Returns the system time of @point, by the parameters in force at that time. */
+/* Returns the system time of @point, by the parameters that were in force at @point. */
 inline clock::time_point to_time(tsc_clock::time_point point) noexcept
 {
 	const tsct_clock *the_clock = detail::the_clock();
@@ -379,7 +379,7 @@ inline clock::time_point to_time(tsc_clock::time_point point) noexcept
 	return present - clock::duration(ago);
 }
 
-/* Return a system time as a time of system_clock, rounded towards zero to its unit. */
+/* Return a system time as a time of system_clock, rounded towards zero to system_clock's unit. */
 inline std::chrono::system_clock::time_point
 to_system_time(clock::time_point point) noexcept
 {

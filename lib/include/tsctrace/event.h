@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Typed events: defined once, emitted by an inline function whose arguments the
- * compiler checks. C from gnu99 on, C++ from 11 on; gcc and clang. At file scope, in
- * a source file, or in a header that any number of source files include:
+ * compiler checks. C from gnu99 on, C++ from 11 on; gcc and clang. Write at file
+ * scope, in a source file or in a header that any number of source files include:
  *
  *	#include <tsctrace/event.h>
  *
@@ -16,15 +16,15 @@
  *	bool job_done_enabled(void);
  *	struct tsct_event_type job_done_event;
  *
- * An event is off until tsct_events_enable() puts it on a channel. While it is off,
- * emitting takes one load and one branch, and returns 0. An event registers itself when the
- * program or shared object that contains it is loaded, and unregisters at unloading.
+ * An event is off until tsct_events_enable() puts it on a channel. While an event is off,
+ * emitting it takes one load and one branch, and returns 0. An event registers itself when
+ * the program or shared object that contains it is loaded, and unregisters at unloading.
  *
  * _emit and _emit_unordered return what tsct_emit() and tsct_emit_unordered() return. They
  * may be called in any thread, in signal handlers and after fork(), but not after vfork().
- * Strings and bytes must not change during the call. Both are functions, so arguments are
- * converted by the rules of C. _enabled returns true if the event is on, so that a program
- * can skip computing arguments of an event that is off.
+ * Strings and bytes must not change during the call. Arguments are converted by
+ * the rules of C for function calls. _enabled returns true if the event is on,
+ * so that a program can skip computing arguments of an event that is off.
  */
 #ifndef TSCTRACE_EVENT_H
 #define TSCTRACE_EVENT_H
@@ -63,33 +63,33 @@ struct tsct_event_type {
 };
 
 /*
- * tsct_events_enable - define all events of the program and its shared objects in a
- * channel, and enable those that match
- * @channel: the channel; NULL: the one that tsct_channel_open(NULL) opens
- * @patterns: "db_*,-db_lock,tick", separated by commas or blanks. * stands for any
- *	characters, ? for one character; - disables. The last matching pattern
- *	decides; if no pattern matches, the event is off, or on if the first pattern has
- *	a -. "": no event is on. NULL: the patterns in $TSCTRACE_EVENTS; if that is
- *	unset or empty, all events are on.
+ * tsct_events_enable - define all events of the program and its shared objects
+ * in a channel, and enable the events that match @patterns
+ * @channel: the channel; NULL: the default channel, as of tsct_channel_open(NULL)
+ * @patterns: "db_*,-db_lock,tick", separated by commas or blanks. * stands for
+ *	any characters, ? for one character; a pattern after - disables. The last
+ *	matching pattern decides. If no pattern matches, the event is on if the
+ *	first pattern has a -, else off. "": no event is on. NULL: the patterns
+ *	in $TSCTRACE_EVENTS; if that is unset or empty, all events are on.
  *
  * The patterns also apply to objects that are loaded later. Events can be enabled on
  * one channel at a time; a second call for the same channel sets new patterns.
  *
  * Returns the number of events that are on. Errors that change nothing: -EINVAL:
  * malformed patterns; -EBUSY: enabled on another channel; -EACCES: no WRITE role;
- * -ENOMEM. -ENODEV: @channel has no provider; if it gets one later, the patterns apply
- * then. -ENOSPC, or another error of the provider: it rejected some definitions; the
- * others are on. Emitting an event whose definition was rejected returns -ENOSPC, and
- * counts it as refused, see tsct_channel_dropped(). Thread safe, not signal safe.
+ * -ENOMEM. -ENODEV: @channel has no provider; the patterns apply when it gets a
+ * provider. -ENOSPC, or another error of the provider: it rejected some definitions; the
+ * other events are on. Emitting an event whose definition was rejected returns -ENOSPC, and
+ * counts the event as refused, see tsct_channel_dropped(). Thread safe, not signal safe.
  */
 int tsct_events_enable(struct tsct_channel *channel, const char *patterns);
 
 /*
  * tsct_events_disable - disable all events that are on a channel; NULL is allowed
  *
- * tsct_channel_close() disables them, too. Another thread may still be emitting an
- * event when this returns: end such threads before the channel is closed. Thread safe,
- * not signal safe.
+ * tsct_channel_close() disables them, too. Another thread may still be emitting
+ * an event when this function returns: end such threads before the channel is
+ * closed. Thread safe, not signal safe.
  */
 void tsct_events_disable(struct tsct_channel *channel);
 
@@ -108,17 +108,17 @@ int tsct_events_set_enabled(const char *pattern, bool on);
  * @event: &NAME_event, an event of this translation unit
  * @channel: NULL: the event is off, and tsct_events_enable() applies to it again
  *
- * tsct_events_enable() does not affect a bound event. Returns 0; -ENODEV: @channel has no
- * provider, and the event is enabled when it gets one; -EACCES or -ENOSPC: see
- * tsct_events_enable(). Thread safe, not signal safe.
+ * tsct_events_enable() does not affect a bound event. Returns 0; -ENODEV:
+ * @channel has no provider; the event is enabled when @channel gets one;
+ * -EACCES or -ENOSPC: see tsct_events_enable(). Thread safe, not signal safe.
  */
 int tsct_event_bind(struct tsct_event_type *event, struct tsct_channel *channel);
 
 /* ---- used by the macros, not by programs -------------------------------- */
 
 /*
- * Called by constructor and destructor of a program or shared object: register an event,
- * and unregister it. Thread safe, not signal safe.
+ * Register and unregister an event. Called by the constructor and the
+ * destructor of a program or shared object. Thread safe, not signal safe.
  */
 void tsct_event_register(struct tsct_event_type *event);
 void tsct_event_unregister(struct tsct_event_type *event);
@@ -132,8 +132,8 @@ extern __thread uint32_t tsct_thread_id
 #define TSCT_REST_UNORDERED	0x100
 
 /*
- * tsct_emit_rest - emit an event whose rseq critical section failed, or was not run
- * @header: first 8 bytes of the record, with thread id 0 if the section was not run
+ * tsct_emit_rest - emit an event whose rseq critical section failed or was not run
+ * @header: first 8 bytes of the record, with thread id 0 if the critical section was not run
  * @payload: bytes of the length that is in @header
  * @result: result of the critical section, TSCT_SECTION_*, ORed with
  *	TSCT_REST_UNORDERED
@@ -191,8 +191,8 @@ TSCT_ASSERT_(TSCT_FORMAT_DEFAULT == 0 && TSCT_FORMAT_HEX == 1);
 
 /*
  * Stores a field at byte offset @at of a payload, an array of 64-bit words. With constant
- * @at and @size this is a shift and an OR. The rseq critical section, which copies the
- * payload to the ring, loads 64-bit words, and would have to wait for smaller stores.
+ * @at and @size, the store is a shift and an OR. The rseq critical section, which copies
+ * the payload to the ring, loads 64-bit words, and would have to wait for smaller stores.
  */
 TSCT_INLINE_ unsigned int tsct_put_(uint64_t *words, unsigned int at,
 				    uint64_t bits, unsigned int size)
@@ -295,8 +295,8 @@ TSCT_INLINE_ uint64_t tsct_header_(const struct tsct_fast *fast,
 }
 
 /*
- * Body of an emit function. It has two variants of the code: one stores the payload in
- * words, one passes buffers. The compiler drops the unused variant.
+ * Body of an emit function, in two variants: one stores the payload in words,
+ * the other passes buffers. The compiler drops the unused variant.
  */
 #define TSCT_EMIT_(name_, read_tsc_, unordered_, emitv_, ...)	\
 {									\
@@ -352,8 +352,8 @@ TSCT_INLINE_ uint64_t tsct_header_(const struct tsct_fast *fast,
  * TSCT_EVENT - define an event
  * @name: a C identifier, at most 63 characters
  * @...: TSCT_KIND_*, and up to 32 fields. By convention, the first field of a
- *	TSCT_KIND_SEND or TSCT_KIND_RECEIVE event is an integer with the same value on
- *	both sides of a message.
+ *	TSCT_KIND_SEND or TSCT_KIND_RECEIVE event is an integer, equal in the
+ *	two events of one message.
  *
  * TSCT_EVENT_AS - define an event with two names: @title in recordings, @name in the
  * source. A BEGIN and its END have the same title:
@@ -361,8 +361,8 @@ TSCT_INLINE_ uint64_t tsct_header_(const struct tsct_fast *fast,
  *	TSCT_EVENT_AS(job_begin, job, TSCT_KIND_BEGIN, TSCT_U32(worker));
  *	TSCT_EVENT_AS(job_end, job, TSCT_KIND_END, TSCT_U32(worker));
  *
- * If spans of one title and thread may end in another order than they nest, as in coroutines,
- * BEGIN and END need a common field: a BEGIN and an END with equal values in it form a span.
+ * If spans of one title and thread may overlap without being nested, as in coroutines, BEGIN
+ * and END need a common field: a BEGIN and an END with equal values of this field form a span.
  */
 #define TSCT_EVENT(name, ...)	TSCT_EVENT_AS(name, name, __VA_ARGS__)
 

@@ -8,13 +8,13 @@
 
 /*
  * A field is a tuple: class, name, C type, TSCT_TYPE_*, TSCT_FORMAT_*, count
- * (as in struct tsct_field), size in the payload if it is constant, else 0.
+ * (as in struct tsct_field), size in the payload (0: not constant).
  */
 #define TSCT_INT_(name, ctype, type, format) \
 	(INT, name, ctype, type, format, 0, sizeof(ctype))
 
-/* Number of arguments, 0 to 32, after the first: the first argument is the kind of the
- * event (TSCT_KIND_*), each other argument is a field */
+/* Number of arguments after the first one, 0 to 32: the first argument is the
+ * event's kind (TSCT_KIND_*), each other argument is a field */
 #define TSCT_COUNT_(...)						\
 	TSCT_COUNTED_(__VA_ARGS__, 32, 31, 30, 29, 28, 27, 26, 25, 24,	\
 		      23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, \
@@ -78,7 +78,7 @@
 
 /* ---- code generated for a field ----------------------------------------- */
 
-/* Parameters of an emit function; a comma precedes each but the first */
+/* Parameters of an emit function; a comma precedes all but the first parameter */
 #define TSCT_PARAMETERS_(...) \
 	TSCT_EACH_(TSCT_PARAMETER_, TSCT_PARAMETER_NEXT_, __VA_ARGS__)
 #define TSCT_PARAMETER_(class, name, ctype, type, format, count, size) \

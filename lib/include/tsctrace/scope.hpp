@@ -14,10 +14,10 @@
  *		...
  *	}
  *
- * TSCT_SCOPE(name, ARGUMENTS...) emits name_begin with the arguments, and name_end, which has no
- * fields, when the scope is left, also by an exception. Without arguments it is TSCT_SCOPE(name,).
- * In a coroutine, use tsctrace::at_exit with
- * events that have a field in common, which tells the spans apart:
+ * TSCT_SCOPE(name, ARGUMENTS...) emits name_begin with the arguments, and emits
+ * name_end, which has no fields, when the scope is left, also by an exception.
+ * Without arguments, write TSCT_SCOPE(name,). In a coroutine, use tsctrace::at_exit
+ * with events that have a field in common, which tells the spans apart:
  *
  *	job_begin_emit(id);
  *	auto end = tsctrace::at_exit([=] { job_end_emit(id, status()); });

@@ -2,21 +2,21 @@
 /*
  * The critical section in which a program writes a record: a restartable
  * sequence (rseq(2)). The kernel jumps to the abort handler if the thread is
- * preempted, migrated or gets a signal between `start` and `end`. So the code
- * between them has its CPU's ring to itself, and its last instruction, the store
- * of the new head, either publishes the whole record or does not happen.
+ * preempted, migrated or gets a signal between `start` and `end`. So no other thread uses
+ * the CPU's ring meanwhile. The last instruction of the critical section stores the new
+ * head, which publishes the whole record; if the section is aborted, nothing is published.
  *
- * A reader never reads beyond the head, so it sees nothing of a record before that
- * store. x86 keeps stores in order: a reader that acquires the new head sees the
- * record. The store pairs with the acquire in load_head(), reader.c.
+ * A reader never reads beyond the head, so it does not see a record before the head is
+ * stored. x86 keeps stores in order: a reader that acquires the new head sees the
+ * whole record. The store of the head pairs with the acquire in load_head(), reader.c.
  *
  * Head and tail can be written by other programs and are taken as hostile: the
  * head is read once, rounded to 8 and masked, and the record ends before its
  * block does, so that every store stays within this ring's data for any value.
  *
  * Part of tsctrace/event.h and of the library; programs call nothing here. Names
- * that end in an underscore may change from one release to the next. The layouts of
- * struct tsct_fast and struct tsct_ring_ref may not: they are compiled into programs.
+ * that end in an underscore may change from one release to the next. The layouts of struct
+ * tsct_fast and struct tsct_ring_ref must not change: they are compiled into programs.
  */
 #ifndef TSCTRACE_SECTION_H
 #define TSCTRACE_SECTION_H
@@ -30,8 +30,8 @@
 #include <tsctrace/abi.h>
 
 /*
- * The addresses of one CPU's ring. `producer` is NULL until the slow path has found
- * the CPU READY; then both members stay constant.
+ * The addresses of one CPU's ring. `producer` is NULL until the slow path has
+ * found the CPU READY; after that, both members are constant.
  */
 struct tsct_ring_ref {
 	struct tsct_producer *producer;
@@ -75,8 +75,8 @@ TSCT_ASSERT_(offsetof(struct tsct_producer, head) == 0);
 #define TSCT_SECTION_DONE	0
 #define TSCT_SECTION_ABORTED	1	/* critical section was aborted: try again */
 #define TSCT_SECTION_FULL	2	/* ring full: no room before the tail */
-#define TSCT_SECTION_NO_RING	3	/* the CPU is not known to have a ring */
-/* another writer changed the ring after this writer had read the ring's head */
+#define TSCT_SECTION_NO_RING	3	/* no ring of the CPU is known */
+/* another writer changed the ring after this writer read the ring's head */
 #define TSCT_SECTION_STALE	4
 /* the record does not fit into the ring's present block */
 #define TSCT_SECTION_NEXT	5
@@ -125,11 +125,11 @@ TSCT_ASSERT_(offsetof(struct tsct_producer, head) == 0);
 	TSCT_SECTION_INJECT
 
 /*
- * Reads the event's cycles into rax, where they stay. They are read first, as reading the
- * counter takes longest, and the instructions that follow execute meanwhile. No other
- * thread writes this ring until the end, so cycles do not decrease.
+ * Reads the event's cycles into rax, which is not changed afterwards. The counter is read
+ * first, as that takes longest, and the instructions that follow execute meanwhile. No
+ * other thread writes this ring during the critical section, so cycles do not decrease.
  *
- * Unordered read: the CPU may read the counter some ns early.
+ * Unordered read: the CPU may read the counter a few ns early.
  */
 #define TSCT_READ_TSC_UNORDERED_					\
 	TSCT_DO_("rdtsc")						\
@@ -138,7 +138,7 @@ TSCT_ASSERT_(offsetof(struct tsct_producer, head) == 0);
 
 /*
  * Ordered read of the counter: after all earlier instructions and loads of the program.
- * RDTSCP would do the same, and takes 2 ns longer (measured).
+ * RDTSCP would have the same effect, but takes 2 ns longer (measured).
  */
 #define TSCT_READ_TSC_ORDERED_						\
 	TSCT_DO_("lfence")						\
@@ -163,9 +163,9 @@ TSCT_ASSERT_(offsetof(struct tsct_producer, head) == 0);
 	TSCT_DO_("movq %[pos], %%rcx")
 
 /*
- * Computes pos = address of the record less one page, and end = the new head: the
- * position after the record, and the event count plus 1. Adding the record's size does
- * not overflow the position's 48 bits, as the record ends before its block does.
+ * Computes pos = address of the record minus one page, and end = the new head: the
+ * position after the record, and the event count plus 1. Adding the record's size
+ * does not overflow the position's 48 bits, as the record ends before its block does.
  */
 #define TSCT_SECTION_PLACE_						\
 	TSCT_DO_("movq (%%rcx), %[pos]")				\
@@ -191,7 +191,7 @@ TSCT_ASSERT_(offsetof(struct tsct_producer, head) == 0);
 	TSCT_DO_("movq %[header], " TSCT_DATA_("0") "(%[pos])")		\
 	TSCT_DO_("movq %%rax, " TSCT_DATA_("8") "(%[pos])")
 
-/* Copies a payload of whole words; their number is a constant. */
+/* Copies a payload of whole words; the number of words is a constant. */
 #define TSCT_SECTION_WORDS_						\
 	".set .Ltsct_at, 0\n\t"						\
 	".rept %c[words]\n\t"						\
@@ -215,10 +215,10 @@ TSCT_ASSERT_(offsetof(struct tsct_producer, head) == 0);
 	"movq $0, " TSCT_RSEQ_CS_("%%rdx") "\n\t"
 
 /*
- * The abort handler, and the code that returns each failure, are in a separate ELF
- * section. In an ELF section that the compiler uses too, they could lie in the middle
- * of the critical section. The signature is the operand of a ud1 instruction, so that
- * disassemblers decode the instructions after it correctly.
+ * The abort handler and the code that returns failures are in a separate ELF
+ * section. In a section that the compiler also uses, they could be in the middle
+ * of the critical section. The signature is the operand of a ud1 instruction, so
+ * that disassemblers decode the instructions after it correctly.
  */
 #define TSCT_SECTION_EXIT_(label, result)				\
 	label ":\n\t"							\

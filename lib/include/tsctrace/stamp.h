@@ -10,11 +10,11 @@
  * The tick counts increments of the time source since the stamps' origin, which the
  * caller chooses, such as the start of the program. The event counter is incremented
  * for each stamp on the same tick as the stamp before. If the event counter overflows,
- * the tick is incremented artificially. So stamps of one location strictly increase,
- * whatever the resolution of the location's clock.
+ * the tick is incremented artificially. So the stamps of one location strictly
+ * increase, whatever the resolution of the location's clock.
  *
- * 2^51 ticks of a nanosecond are 26 days: a segment. Later stamps are in the next
- * segment, in which ticks begin with 0 again: stamps compare within a segment only.
+ * A segment has 2^51 ticks: 26 days with ticks of 1 ns. In the next segment,
+ * ticks begin with 0 again, so only stamps of the same segment compare.
  *
  * All functions are pure: no clock is read. They are thread safe (a struct tsct_stamper
  * is for one thread at a time), signal safe, and safe on any input.
@@ -72,7 +72,7 @@ static inline uint32_t tsct_stamp_event(struct tsct_stamp stamp)
  * read max_events and moved; all other members are private.
  */
 struct tsct_stamper {
-	uint64_t origin;	/* the source's tick at which stamps have tick 0 */
+	uint64_t origin;	/* tick of the source that becomes the stamps' tick 0 */
 	uint64_t tick;		/* ticks from `origin` to the last stamp: the low 51
 				 * bits are the stamp's tick, the rest the number of its
 				 * 2^51-tick segment */
@@ -82,13 +82,13 @@ struct tsct_stamper {
 	uint64_t moved;		/* number of stamps whose tick was incremented
 				 * artificially */
 	uint64_t seen;		/* source tick of the last event, minus `origin` */
-	/* number of events so far on the source tick of the last event, minus 1 */
+	/* number of events on the source tick of the last event, minus 1 */
 	uint64_t events;
 	uint32_t event;		/* event counter of the last stamp */
 	uint32_t reserved;
 };
 
-/* tsct_stamper_init - start with tick 0 of segment 0 at the source's tick @origin */
+/* tsct_stamper_init - make the source's tick @origin tick 0 of segment 0 */
 static inline void tsct_stamper_init(struct tsct_stamper *stamper,
 				     uint64_t origin)
 {
@@ -103,7 +103,7 @@ static inline void tsct_stamper_init(struct tsct_stamper *stamper,
 	stamper->reserved = 0;
 }
 
-/* tsct_stamper_segment - number of the 2^51-tick segment with the last stamp, from 0 */
+/* tsct_stamper_segment - number of the last stamp's segment; the first segment is 0 */
 static inline uint64_t tsct_stamper_segment(const struct tsct_stamper *stamper)
 {
 	return stamper->tick >> TSCT_STAMP_TICK_BITS;
@@ -113,10 +113,10 @@ static inline uint64_t tsct_stamper_segment(const struct tsct_stamper *stamper)
  * tsct_stamper_next - the stamp of the next event
  * @source_tick: the source's tick of the event
  *
- * Returns 0; 1: a new segment begins with this stamp, so it does not compare with
- * earlier ones, and tsct_stamper_segment() has to be stored with it; -EINVAL: the tick
- * is before the last tick or the origin, or 2^63 or more after the origin; then nothing
- * changes.
+ * Returns 0; 1: this stamp is the first of a new segment, so it does not
+ * compare with earlier stamps, and tsct_stamper_segment() has to be stored with
+ * it; -EINVAL, without any change: @source_tick is before the last tick or the
+ * origin, or 2^63 or more after the origin.
  *
  * After an overflow of the event counter, the stamp's tick is ahead of the source: the
  * tick stays, and the counter increments, until the source has passed that tick.
@@ -169,10 +169,10 @@ static inline double tsct_stamp_seconds(struct tsct_stamp stamp, double period)
 }
 
 /*
- * tsct_stamp_seconds_legacy - seconds as computed by applications without knowledge of
- * the event counter: the stamp as a number, multiplied by the nominal @period
+ * tsct_stamp_seconds_legacy - seconds as computed by applications that do not
+ * know the event counter: the whole stamp, as a number, times the nominal @period
  *
- * Exact if the counter is 0, else too large by less than a tick.
+ * Exact if the event counter is 0, else too large by less than a tick.
  */
 static inline double tsct_stamp_seconds_legacy(struct tsct_stamp stamp, double period)
 {
@@ -209,7 +209,7 @@ struct tsct_stamp_rate {
  * tsct_stamp_ns - accurate ns since the stamps' origin, rounded down
  * @segment: segment of the stamp; the first segment is 0
  *
- * Saturates at UINT64_MAX; returns that, too, if rate->ticks is 0.
+ * Saturates at UINT64_MAX; also returns UINT64_MAX if rate->ticks is 0.
  */
 uint64_t tsct_stamp_ns(uint64_t segment, struct tsct_stamp stamp,
 		       const struct tsct_stamp_rate *rate);

@@ -14,8 +14,8 @@
  *		       event.def->name);
  *	tsct_trace_close(trace);
  *
- * All data on disk is taken as hostile: corrupt data is reported and skipped, and the
- * data around it is read. Memory is proportional to the number of files and
+ * All data on disk is taken as hostile: corrupt data is reported and skipped; the
+ * data before and after it is read. Memory is proportional to the number of files and
  * definitions, not of events. A trace is for one thread at a time; different traces,
  * also of one recording, may be used by different threads. No function is
  * async-signal-safe. A "tick" is the time unit of the recording, see tsct_trace_ns().
@@ -37,11 +37,11 @@ struct tsct_trace;
 
 struct tsct_trace_event {
 	__u64 tick;		/* time of the event in ticks, see tsct_trace_ns() */
-	__u64 file_tick;	/* time of the event in ticks of the file, which may be
-				 * coarser or finer than those of `tick` */
+	__u64 file_tick;	/* time of the event in ticks of its file, which may
+				 * be longer or shorter than the ticks of `tick` */
 	__u32 node;		/* number of the node, see tsct_trace_node() */
 	__u32 cpu;		/* number of the event's CPU, on node `node` */
-	__u32 location;		/* location: a number for each CPU of each recording */
+	__u32 location;		/* location: a different number for each CPU of each recording */
 	__u32 tid;		/* id of the event's thread, on node `node` */
 	__u32 stream;		/* number of the channel, see tsct_trace_channel() */
 	__u64 offset;		/* offset of the event in its file, bytes */
@@ -62,8 +62,8 @@ struct tsct_trace_event {
  * @arg: passed to @report
  * @why: on failure, the reason as text, without the name of @dir
  *
- * Returns 0; -ENOMSG: not a tsctrace recording; -EINVAL: its metadata is corrupt or of
- * another version; -ENOMEM; or another -errno of reading it.
+ * Returns 0; -ENOMSG: not a tsctrace recording; -EINVAL: the metadata is corrupt
+ * or of another version; -ENOMEM; or another -errno of reading the recording.
  */
 int tsct_trace_open(const char *dir,
 		    void (*report)(void *arg, const char *sentence), void *arg,
@@ -93,8 +93,8 @@ struct tsct_trace_node {
 	const __u8 *boot_id;	/* boot id of the node, 16 bytes */
 };
 
-/* Returns the number of nodes. If several are recordings of one machine, the events of all of
- * them have the number of the first as their node. */
+/* Returns the number of nodes. If several nodes are recordings of one machine,
+ * the events of all of them have the number of the first of these nodes. */
 __u32 tsct_trace_nodes(const struct tsct_trace *trace);
 __u32 tsct_trace_channels(const struct tsct_trace *trace);
 
@@ -110,7 +110,7 @@ int tsct_trace_node(const struct tsct_trace *trace, __u32 node,
 /* Returns the name of a channel, any bytes, valid until @trace is closed; NULL: no such channel. */
 const char *tsct_trace_channel(const struct tsct_trace *trace, __u32 stream);
 
-/* Returns true if the recording is a merge of others, with ticks of their common time. */
+/* Returns true if the recording was merged from others, with ticks of their common time. */
 bool tsct_trace_is_merged(const struct tsct_trace *trace);
 
 /* Returns true if the recorder finished the recording. If not, the last second may be
@@ -120,7 +120,7 @@ bool tsct_trace_is_complete(const struct tsct_trace *trace);
 /*
  * tsct_trace_lost - number of events that are known to be missing
  *
- * Includes all losses once tsct_trace_next() has returned 0; before, those found so far.
+ * Before tsct_trace_next() has returned 0, includes only the losses found so far.
  */
 __u64 tsct_trace_lost(const struct tsct_trace *trace);
 
@@ -133,7 +133,7 @@ void tsct_trace_span(const struct tsct_trace *trace, __u64 *ret_begin,
 /* Converts a tick to ns since the Unix epoch (CLOCK_REALTIME); see stamps.rst. */
 __s64 tsct_trace_ns(const struct tsct_trace *trace, __u64 tick);
 
-/* Time against which an error of tsct_trace_ns() is stated */
+/* Time relative to which an error of tsct_trace_ns() is stated */
 enum tsct_error_of {
 	/* the time that all nodes of the recording have in common; in a recording of one
 	 * node, the node's CLOCK_REALTIME */
@@ -144,14 +144,14 @@ enum tsct_error_of {
 };
 
 /*
- * tsct_trace_error_ns - bound on the error of tsct_trace_ns() for events of a node, ns:
- *	against the common time of all nodes
- * tsct_trace_error_of - bound on the error of tsct_trace_ns() against the time @of, ns
+ * tsct_trace_error_ns - bound on the error of tsct_trace_ns() for events of a
+ *	node, relative to the common time of all nodes, ns
+ * tsct_trace_error_of - bound on that error relative to the time @of, ns
  *
- * The bound of a time uses all that the recording states of the clock around that time.
- * Times of events of two nodes are in the order of the events if they differ by more than
- * the sum of both bounds against the common time. UINT64_MAX: no bound is known (nodes
- * that were never compared have none against a common time), or no such node.
+ * The bound of a time uses all data on the clock that the recording has around that time.
+ * If the times of two events of different nodes differ by more than the sum of both bounds
+ * relative to the common time, the events happened in this order. UINT64_MAX: no bound is
+ * known (relative to the common time: the node was never compared), or no such node.
  */
 __u64 tsct_trace_error_ns(const struct tsct_trace *trace, __u32 node,
 			  __u64 tick);
@@ -198,7 +198,7 @@ static inline bool tsct_value_is_text(const struct tsct_value *value)
 		value->field->type == TSCT_TYPE_CHARS;
 }
 
-/* Returns the value of an integer field. A u64 keeps its bits, so it may become negative. */
+/* Returns the value of an integer field. A large u64 becomes negative, as its bits are kept. */
 __s64 tsct_value_integer(const struct tsct_value *value);
 
 /* Returns true if the value is a u64 above the maximum of __s64. */

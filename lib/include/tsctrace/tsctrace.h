@@ -52,9 +52,9 @@ struct tsct_channel_options {
 	uint64_t reserved[4];	/* must be zero */
 };
 
-/* open the channel only if it exists, else -ENOENT */
+/* open the channel only if it exists, else return -ENOENT */
 #define TSCT_OPEN_ATTACH	0x1
-/* open the channel only if it is new, else -EEXIST */
+/* open the channel only if it is new, else return -EEXIST */
 #define TSCT_OPEN_CREATE	0x2
 /* start no helper thread for this handle, see tsct_channel_open() */
 #define TSCT_OPEN_NO_THREAD	0x4
@@ -62,25 +62,26 @@ struct tsct_channel_options {
 /*
  * tsct_channel_open - open a channel, creating it if it does not exist
  * @options: options of the channel; NULL: all defaults
- * @ret_channel: the handle; on failure it is set, too, to a handle that drops and
- *	counts every event, so that a program runs the same without a tracer
+ * @ret_channel: the handle; on failure, a handle that drops and counts every
+ *	event, so that a program runs in the same way without a tracer
  *
- * A handle with TSCT_ROLE_WRITE that has no provider is connected to one that starts later,
- * and is connected again after a restart of the daemon, with its rings and all their events.
- * A helper thread waits for that: it sleeps in poll(), has all signals blocked, and is
- * started by the first such handle whose provider is none or the daemon, or by
+ * A handle with TSCT_ROLE_WRITE that has no provider is connected to a provider that starts
+ * later. After a restart of the daemon, the handle is connected again, with its rings and
+ * all their events. A helper thread does this: it sleeps in poll(), has all signals blocked,
+ * and is started by the first such handle whose provider is none or the daemon, or by
  * tsct_events_enable(). A forked child has its own helper thread. With TSCT_OPEN_NO_THREAD
- * or $TSCTRACE_THREAD=no there is no such thread, and the handle stays as it is.
+ * or $TSCTRACE_THREAD=no there is no such thread, and the handle remains as it is.
  *
- * Tries the trace-ctl that runs the program ($TSCTRACE_SOCKET), then the module, then
- * the daemon's socket, or only $TSCTRACE_PROVIDER (module, daemon, embedded or none).
+ * Tries the trace-ctl that runs the program ($TSCTRACE_SOCKET), then the module, then the
+ * daemon's socket. Tries only $TSCTRACE_PROVIDER if set (module, daemon,
+ * embedded, none).
  *
  * Returns 0; -ENODEV: no provider; -EINVAL: an invalid option; -ENOENT, -EEXIST: see
  * TSCT_OPEN_*; -EACCES, -EPERM: another user's channel, or a missing permission;
- * -EBUSY: the channel has its reader already; -EDQUOT: a limit of the provider;
- * -EOPNOTSUPP: TSCT_CHANNEL_KERNEL without the module; -EPROTO: an invalid answer;
- * -ENOMEM; or another -errno of the connection. If several providers fail, returns the
- * first error other than -ENODEV. Thread safe, not signal safe.
+ * -EBUSY: the channel has its one reader already; -EDQUOT: a limit of the provider
+ * is exceeded; -EOPNOTSUPP: TSCT_CHANNEL_KERNEL without the module; -EPROTO: an
+ * invalid answer; -ENOMEM; or another -errno of the connection. If several providers
+ * fail, returns the first error other than -ENODEV. Thread safe, not signal safe.
  */
 int tsct_channel_open(const struct tsct_channel_options *options,
 		      struct tsct_channel **ret_channel);
@@ -103,8 +104,8 @@ enum tsct_provider tsct_channel_provider(const struct tsct_channel *channel);
 const char *tsct_provider_name(enum tsct_provider provider);
 
 /*
- * tsct_channel_error - reason and remedy of a failure of tsct_channel_open(); after
- * success, the provider in use and why others were not used
+ * tsct_channel_error - reason and remedy of a failure of tsct_channel_open();
+ * after success, the provider in use, and why other providers were not used
  *
  * One line without a full stop, valid as long as @channel. Signal safe.
  */
@@ -118,9 +119,9 @@ const char *tsct_channel_error(const struct tsct_channel *channel);
 const struct tsct_channel_header *
 tsct_channel_info(const struct tsct_channel *channel);
 
-/* Returns the number of events that this process dropped and no ring counts, for lack of a
- * provider, of TSCT_ROLE_WRITE or of a ring, or after an error of the module; plus the number of
- * events without a definition, which the ring counts, too (TSCT_LOST_REFUSED). Signal safe. */
+/* Returns the number of events that this process dropped and no ring counts, because a
+ * provider, TSCT_ROLE_WRITE or a ring was missing or the module failed; plus the number of
+ * events without a definition, which rings also count (TSCT_LOST_REFUSED). Signal safe. */
 uint64_t tsct_channel_dropped(const struct tsct_channel *channel);
 
 /* ---- events ------------------------------------------------------------ */
@@ -154,32 +155,32 @@ int tsct_event_define(struct tsct_channel *channel, const char *name,
  * @len: bytes of @payload
  *
  * The event's cycles are an ordered read of the counter and never decrease within a
- * CPU's ring. Wait-free except for restarts after preemption; with rseq there is no
- * system call and no lock. Thread safe, signal safe, fork safe; the process may be
- * killed at any instruction.
+ * CPU's ring. Wait-free except for restarts after preemption. With rseq, uses
+ * no system call and no lock. Thread safe, signal safe, fork safe; the process
+ * may be killed at any instruction.
  *
  * Returns 0, or, with the event counted as lost: -ENOSPC: ring full; -EMSGSIZE: @len is
  * larger than TSCT_PAYLOAD_MAX, less 8 if @id is above 65535; -ENODEV: no provider;
- * -EACCES: no WRITE role; -EAGAIN: restarted too often, and no module to write
- * the event; -EINVAL: @id is out of range, such as an error that
- * tsct_event_define() returned: a program need not check for it.
+ * -EACCES: no WRITE role; -EAGAIN: restarted too often, and there is no module
+ * to write the event; -EINVAL: @id is out of range, as are errors of
+ * tsct_event_define(), so programs need not check for these.
  */
 int tsct_emit(struct tsct_channel *channel, unsigned int id, const void *payload,
 	      size_t len);
 
 /*
- * tsct_emit_unordered - tsct_emit() some nanoseconds faster: the CPU may read the
- * counter before earlier loads of the program
+ * tsct_emit_unordered - like tsct_emit(), but a few nanoseconds faster: the CPU
+ * may read the counter before earlier loads of the program
  *
- * Within a ring cycles may decrease, by less than a microsecond; a recording raises
- * such cycles to those of the event before.
+ * Within a ring, cycles may decrease by less than a microsecond; in a
+ * recording, such cycles are raised to those of the event before.
  */
 int tsct_emit_unordered(struct tsct_channel *channel, unsigned int id,
 			const void *payload, size_t len);
 
 /*
- * tsct_emitv - tsct_emit() of a payload that is gathered from @nr buffers
- * tsct_emitv_unordered - tsct_emit_unordered() of a payload from @nr buffers
+ * tsct_emitv - like tsct_emit(), with a payload that is gathered from @nr buffers
+ * tsct_emitv_unordered - like tsct_emit_unordered(), with such a payload
  * @iov: buffers in order, copied directly into the ring. iov_base is not read if
  *	iov_len is 0
  * @nr: at most 64 if @id is above 65535, else the result is -EMSGSIZE
@@ -194,13 +195,13 @@ int tsct_emitv_unordered(struct tsct_channel *channel, unsigned int id,
 struct tsct_reader;
 
 /* Flags of an event, struct tsct_event.flags */
-/* event is earlier than one that tsct_reader_next_ordered() has returned */
+/* the event is earlier than another event that tsct_reader_next_ordered() returned before */
 #define TSCT_EVENT_LATE		0x1
 
 /* One event, as read. `payload` is valid until the next call on the reader. */
 struct tsct_event {
-	uint64_t cycles;	/* time of the event: raw value of the channel's source,
-				 * the counter that the channel's header names */
+	uint64_t cycles;	/* time of the event: raw value of the counter
+				 * that the channel's header names (`source`) */
 	uint32_t cpu;
 	uint32_t tid;		/* id of the thread */
 	uint32_t id;		/* id of the event's definition, see
@@ -218,9 +219,9 @@ struct tsct_event {
  *	published = before + read + overrun + broken + unread
  *	events that writers tried to write = published + lost[0] + lost[1] + ...
  *
- * `published` is what the ring states (in its head, and in the header of the block
- * that head is in); the right side is what the reader counted. If a hostile writer
- * falsifies counts, both sides differ, and there is no other effect.
+ * `published` is the ring's own count (in its head, and in the header of the
+ * head's block); the right side of the first equation is the reader's count. If a
+ * hostile writer falsifies counts, both sides differ, without any other effect.
  */
 struct tsct_ring_stat {
 	uint64_t published;	/* events published since the ring was created */
@@ -285,8 +286,8 @@ int tsct_reader_next_ordered(struct tsct_reader *reader, uint64_t until,
 void tsct_reader_seek_end(struct tsct_reader *reader);
 
 /*
- * tsct_reader_release - return the room of all events read so far from @cpu to the
- * writers (discard policy; otherwise no effect)
+ * tsct_reader_release - return to the writers the room of all events that were
+ * read from @cpu's ring so far (discard policy; otherwise no effect)
  */
 void tsct_reader_release(struct tsct_reader *reader, unsigned int cpu);
 
@@ -299,7 +300,7 @@ const struct tsct_event_def *tsct_reader_def(struct tsct_reader *reader,
 					     unsigned int id);
 
 /*
- * tsct_reader_watermark - let tsct_reader_wait() sleep until @bytes are unread
+ * tsct_reader_watermark - let tsct_reader_wait() sleep until @bytes bytes are unread
  * @bytes: unread bytes in all rings together; 0 and 1 (the default): any event
  *
  * A half-full ring or the timeout also ends the sleep. Returns 0 or -errno of the
@@ -324,17 +325,17 @@ int tsct_reader_wait(struct tsct_reader *reader, int timeout_ms);
  *	t_sys = T_sys + (t_cycles - T_cycles) / R
  *
  * in 128-bit integers. R is the counter's rate, in cycles per ns; T_sys is the time at
- * cycles T_cycles. R, T_sys and T_cycles are those in force at t_cycles, so past cycles
- * are converted as well as present ones. All times are CLOCK_REALTIME in ns since the
- * Unix epoch. Functions on a clock are wait-free, thread safe and signal safe, also in
- * a child after fork(), unless stated otherwise.
+ * cycles T_cycles. R, T_sys and T_cycles are those in force at t_cycles, so
+ * both past and present cycles can be converted. All times are CLOCK_REALTIME
+ * in ns since the Unix epoch. Functions on a clock are wait-free, thread safe
+ * and signal safe, also in a child after fork(), unless stated otherwise.
  */
 struct tsct_clock {
 	const struct tsct_clock_page *page;
 	uint32_t source;	/* TSCT_SOURCE_* of the clock's cycles */
 	uint32_t flags;		/* flags; none is defined yet */
-	/* count of disruptions that the params in force must have, as in struct
-	 * tsct_disruption_page; changes at any moment */
+	/* count of disruptions, as in struct tsct_disruption_page: params hold
+	 * if they were made with the same count; changes at any moment */
 	const uint64_t *disruptions;
 	/* private members of the library follow */
 };
@@ -348,10 +349,10 @@ struct tsct_time {
 				 * compare */
 };
 
-/* CPU number for cycles of an unknown CPU, and where the CPU does not matter */
+/* CPU number if the CPU of the cycles is unknown or does not matter */
 #define TSCT_CPU_ANY	0xffffffffU
 
-/* Cycles, and the CPU that they were read on */
+/* Cycles, and the CPU on which they were read */
 struct tsct_time_point {
 	uint64_t cycles;
 	uint32_t cpu;		/* number of the CPU, or TSCT_CPU_ANY */
@@ -359,12 +360,12 @@ struct tsct_time_point {
 };
 
 /* Flags of an interval, struct tsct_interval.flags */
-/* the interval's ends are from CPUs whose counters differ, or from unknown CPUs */
+/* the interval's ends were read on CPUs whose counters differ, or on unknown CPUs */
 #define TSCT_INTERVAL_SKEWED	0x1
 /* the interval's ends are in different epochs */
 #define TSCT_INTERVAL_EPOCHS	0x2
 #define TSCT_INTERVAL_DISRUPTED	0x4	/* the clock was disrupted at an end of the
-					 * interval or in it: cycles may be missing */
+					 * interval or within it: cycles may be missing */
 #define TSCT_INTERVAL_GUESSED	0x8	/* the clock's rate has no known error bound */
 
 struct tsct_interval {
@@ -377,18 +378,18 @@ struct tsct_interval {
 };
 
 /*
- * tsct_clock_open - open the best clock available: the daemon's, else a calibration within
- * this process, which takes up to 20 ms
+ * tsct_clock_open - open the best clock available: the daemon's, else a clock
+ * that this process calibrates, which takes up to 20 ms
  *
- * If the daemon uses the module, the process also needs TSCT_DISRUPTIONS_PATH, which every
- * user may read: the module counts disruptions there. Without it, the daemon's clock is not
- * used.
+ * If the daemon uses the module, this process also needs TSCT_DISRUPTIONS_PATH,
+ * where the module counts disruptions, and which every user may read. Without
+ * this device, the daemon's clock is not used.
  *
  * Returns 0 or -ENOMEM. Thread safe, not signal safe, not wait-free.
  */
 int tsct_clock_open(struct tsct_clock **ret_clock);
 
-/* Closes a clock; NULL is allowed. No other thread may use it then. Not signal safe. */
+/* Closes a clock; NULL is allowed. No other thread may be using the clock. Not signal safe. */
 void tsct_clock_close(struct tsct_clock *clock);
 
 /*
@@ -404,8 +405,8 @@ const char *tsct_clock_origin(const struct tsct_clock *clock);
 
 /*
  * Returns a text with the reasons for the clock's origin and source. The clock uses the
- * first available origin of: daemon, in-process. The text says why each origin
- * before the used one is not available, and then why the clock uses its source.
+ * daemon's parameters if they are available, else in-process parameters. The text states
+ * why the daemon's parameters are not used, if so, and why the clock uses its source.
  */
 const char *tsct_clock_reason(const struct tsct_clock *clock);
 
@@ -424,8 +425,8 @@ void tsct_clock_time_point(const struct tsct_clock *clock,
  * @cycles: past or present cycles of this boot
  *
  * Returns 0; -EAGAIN: nothing is published yet; -ESTALE: the parameters are too old, or
- * were not updated since a disruption, or the source has changed; -ERANGE: older than
- * the stored history; -EXDEV: the CPUs' counters differ, so the CPU has to be known.
+ * were not updated since a disruption, or the source has changed; -ERANGE: @cycles are older than
+ * the stored history; -EXDEV: the CPUs' counters differ, so the CPU of @cycles has to be known.
  */
 int tsct_clock_cycles_to_time(const struct tsct_clock *clock, uint64_t cycles,
 			      struct tsct_time *ret_time);
@@ -445,17 +446,18 @@ int tsct_clock_now(const struct tsct_clock *clock, struct tsct_time *ret_time);
 
 /*
  * The cluster's timeline is common to all nodes of a cluster (tsctraced.conf(5)): the
- * counter of a master node, in ns since the Unix epoch. It is not steered, and differs
- * from CLOCK_REALTIME by all corrections of that clock since the timeline began.
- * tsct_clock_snapshot() reports the master.
+ * counter of a master node, in ns since the Unix epoch. The timeline is not
+ * steered: it differs from CLOCK_REALTIME by all corrections of CLOCK_REALTIME
+ * since the timeline began. tsct_clock_snapshot() reports the master.
  *
  * tsct_clock_now_cluster - the present time on the cluster's timeline, and its error bound
  * tsct_clock_cycles_to_cluster_time - convert cycles to the cluster's time
  * tsct_clock_cycles_to_cluster_time_on - convert cycles that were read on a known CPU
  *
- * ret_time->ns is within error_ns of the master's time. ret_time->epoch increases when that
- * time may have jumped, independently of the system clock's epoch. The parameters in force
- * and the previous ones are available; older cycles need a recording.
+ * ret_time->ns is within error_ns of the master's time. ret_time->epoch increases when
+ * the master's time may have jumped, independently of the system clock's epoch.
+ * Only the parameters in force and the previous ones are available; older
+ * cycles need a recording.
  *
  * Return 0 or an error of tsct_clock_cycles_to_time(). Here, -EAGAIN means that no cluster
  * time was published, and -ERANGE that @cycles are before the previous parameters.
@@ -470,13 +472,13 @@ int tsct_clock_cycles_to_cluster_time_on(const struct tsct_clock *clock,
 
 /*
  * tsct_clock_time_to_cycles - the first cycles whose time is @ns or later
- * @ns: time of CLOCK_REALTIME, past or future. If it occurred twice because the clock
- *	was set back, the later occurrence is found.
+ * @ns: time of CLOCK_REALTIME, past or future. If @ns occurred twice because
+ *	the clock was set back, the later occurrence is found.
  *
- * If the CPUs' counters differ, the result is of the reference CPU. Returns 0; -ENOENT:
- * the clock jumped over @ns; -EAGAIN: nothing is published yet; -ESTALE: @ns is later
- * than the parameters are valid, or the source has changed; -ERANGE: @ns is older than
- * the stored history.
+ * If the CPUs' counters differ, the result is a counter value of the reference
+ * CPU. Returns 0; -ENOENT: the clock jumped over @ns; -EAGAIN: nothing is
+ * published yet; -ESTALE: @ns is later than the parameters are valid, or the
+ * source has changed; -ERANGE: @ns is older than the stored history.
  */
 int tsct_clock_time_to_cycles(const struct tsct_clock *clock, int64_t ns,
 			      uint64_t *ret_cycles);
@@ -485,8 +487,8 @@ int tsct_clock_time_to_cycles(const struct tsct_clock *clock, int64_t ns,
  * tsct_clock_delta_to_ns - convert a number of cycles to ns
  * tsct_clock_ns_to_delta - convert ns to a number of cycles
  *
- * Both convert by the counter's rate against CLOCK_MONOTONIC_RAW, rounded towards minus
- * infinity, saturating.
+ * Both use the counter's rate relative to CLOCK_MONOTONIC_RAW. Results are
+ * rounded towards minus infinity, and saturate.
  */
 int64_t tsct_clock_delta_to_ns(const struct tsct_clock *clock, int64_t cycles);
 int64_t tsct_clock_ns_to_delta(const struct tsct_clock *clock, int64_t ns);
@@ -495,8 +497,8 @@ int64_t tsct_clock_ns_to_delta(const struct tsct_clock *clock, int64_t ns);
  * tsct_clock_interval - the time between two time points, with its error bound
  *
  * Uses the counter's rate alone: steering or setting the system clock does not change the
- * result. ret_interval->flags has the reasons to doubt the result. Returns 0; -EAGAIN:
- * nothing is published yet; -ESTALE: the source has changed.
+ * result. ret_interval->flags states why the result may be wrong. Returns 0;
+ * -EAGAIN: nothing is published yet; -ESTALE: the source has changed.
  */
 int tsct_clock_interval(const struct tsct_clock *clock,
 			const struct tsct_time_point *from,
@@ -523,18 +525,18 @@ struct tsct_utc {
  * tsct_clock_utc - the bound on CLOCK_REALTIME's error against UTC, as the
  * ClockBound daemon or the kernel (adjtimex(2)) states it now
  *
- * A time (struct tsct_time) is within its error_ns of CLOCK_REALTIME, so it is within the
- * sum of that bound and ret_utc->error_ns of UTC. Thread safe, not signal safe. Returns 0.
- * If no bound is known, sets ret_utc->error_ns to UINT64_MAX and returns the reason:
- * -ENODATA: no daemon keeps CLOCK_REALTIME (STA_UNSYNC); -EBUSY: the kernel slews
- * CLOCK_REALTIME by more than 500 ppm, as chronyd requests to remove an offset; -ESTALE: no
- * daemon is known to have set CLOCK_REALTIME since the virtual machine was restored; -EPERM
- * or -ENOSYS: adjtimex(2) is not allowed here.
+ * A time (struct tsct_time) is within its error_ns of CLOCK_REALTIME, so it differs
+ * from UTC by at most the sum of its error_ns and ret_utc->error_ns. Thread safe, not
+ * signal safe. Returns 0. If no bound is known, sets ret_utc->error_ns to UINT64_MAX
+ * and returns the reason: -ENODATA: no daemon keeps CLOCK_REALTIME (STA_UNSYNC);
+ * -EBUSY: the kernel slews CLOCK_REALTIME by more than 500 ppm, as chronyd requests to
+ * remove an offset; -ESTALE: no daemon is known to have set CLOCK_REALTIME since the
+ * virtual machine was restored; -EPERM or -ENOSYS: adjtimex(2) is not allowed here.
  */
 int tsct_clock_utc(const struct tsct_clock *clock, struct tsct_utc *ret_utc);
 
 /*
- * tsct_clock_segments - the clock's segments, oldest first, with the one in force last
+ * tsct_clock_segments - the clock's segments, oldest first; the last one is of the params in force
  * @ret_segments: room for @nr segments; receives the latest. TSCT_SEGMENTS_MAX + 2 suffice.
  *
  * Takes 8 KiB of stack. Returns the number of segments, which may exceed @nr, or
@@ -561,17 +563,17 @@ int tsct_clock_wait_synced(const struct tsct_clock *clock, int timeout_ms,
  *	@size 0
  *
  * A collective call: it blocks until a program on every node of the cluster has called
- * it. Several callers on a node count as one, unless processes have joined: then it
- * blocks until all of these wait, see tsct_timesync_join(). Then all nodes exchange
- * packets with their masters, and the call returns when the cluster's time
+ * it. Several callers on a node count as one. If processes of a node have joined, the call
+ * blocks until all of these wait, see tsct_timesync_join(). Then all nodes exchange packets
+ * with their masters, and the call returns when the cluster's time
  * (tsct_clock_now_cluster()) has been published. The nodes are the children that a daemon's
- * configuration names, or else those that sent requests to it within the last minute.
+ * configuration names, or else those that sent requests to this daemon within the last minute.
  *
  * Returns 0; -ETIMEDOUT; -EINTR: interrupted by a signal; -ENOENT: no daemon;
  * -ECONNRESET: the daemon was restarted meanwhile; -EOPNOTSUPP: no network is
  * configured; -EPROTO: an invalid answer; -EALREADY: this process has joined, and
- * another thread of it waits; -EINVAL: see tsct_timesync_join(); or another -errno of
- * the connection. Blocks and allocates. Thread safe, not signal safe.
+ * another of its threads waits; -EINVAL: see tsct_timesync_join(); or another
+ * -errno of the connection. Blocks and allocates. Thread safe, not signal safe.
  */
 int tsct_timesync(int timeout_ms, char *why, size_t size);
 
@@ -582,16 +584,16 @@ int tsct_timesync(int timeout_ms, char *why, size_t size);
  * @why: on failure, the reason as text; may be NULL with @size 0
  *
  * From now on, tsct_timesync() waits on all nodes until @nr_processes processes of this
- * node have joined and all of them wait in it. A process takes part until it calls
- * tsct_timesync_leave() or ends, however it ends: then it is no longer waited for. A
- * forked child does not take part. To join again with the same number has no effect. If
- * $TSCTRACE_TIMESYNC_PROCESSES is set, tsct_timesync() joins automatically.
+ * node have joined and all of them wait. A process takes part until it calls
+ * tsct_timesync_leave() or ends in any way; after that, tsct_timesync() does not wait for
+ * this process. A forked child does not take part. To join again with the same number has
+ * no effect. If $TSCTRACE_TIMESYNC_PROCESSES is set, tsct_timesync() joins automatically.
  *
- * Returns 0; -EINVAL: an invalid number, or not the number of the other processes, or
- * @nr_processes have joined already; -EALREADY: this process has joined with another number;
- * or an error of tsct_timesync(). Blocks and allocates. Thread safe, not signal safe.
+ * Returns 0; -EINVAL: @nr_processes is invalid, differs from that of other processes, or that
+ * many have joined already; -EALREADY: this process has joined with another number; or an error
+ * of tsct_timesync(). Blocks and allocates. Thread safe, not signal safe.
  *
- * tsct_timesync_leave - end the part of this process; no effect if it has not joined
+ * tsct_timesync_leave - undo tsct_timesync_join(); no effect if this process has not joined
  */
 int tsct_timesync_join(unsigned int nr_processes, char *why, size_t size);
 void tsct_timesync_leave(void);
@@ -601,9 +603,9 @@ void tsct_timesync_leave(void);
  *
  * tsct_clock_now_slow() never fails: without a trusted time it returns the time of
  * clock_gettime(CLOCK_REALTIME). The other functions return 0 with *ret_ns set, or an
- * error: tsct_clock_cycles_to_ns_slow() one of tsct_clock_cycles_to_time(),
- * tsct_clock_now_cluster_slow() and tsct_clock_cycles_to_cluster_ns_slow() one of
- * tsct_clock_now_cluster(). Within a disruption they return -ESTALE.
+ * error: tsct_clock_cycles_to_ns_slow() an error of tsct_clock_cycles_to_time(),
+ * tsct_clock_now_cluster_slow() and tsct_clock_cycles_to_cluster_ns_slow() an error
+ * of tsct_clock_now_cluster(). If the status is DISRUPTED, they return -ESTALE.
  */
 int64_t tsct_clock_now_slow(const struct tsct_clock *clock);
 int tsct_clock_now_cluster_slow(const struct tsct_clock *clock,
