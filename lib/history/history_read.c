@@ -546,8 +546,7 @@ static __u64 cycles_at(const struct entry *e, __s64 ns)
 	__s64 more = 1;
 	int i;
 
-	/* A slew changes the rate by a tenth at most, so each pass leaves at
-	 * most a tenth of the error. */
+	/* A slew changes the rate by up to 1/10: each pass leaves up to 1/10 of the error. */
 	for (i = 0; i < 6 && more; i++) {
 		more = cycles_of_ns(p->mult, sub_ns(ns, tsct_clock_params_ns(p, cycles)));
 		cycles += (__u64)more;

@@ -104,7 +104,7 @@ __u64 tsct_mpi_group_hash(MPI_Group group, __u64 seed);
 /* Removes the handle of a communicator that is being freed. */
 void tsct_mpi_comm_remove(MPI_Comm handle);
 
-/* Removes a user of @comm; frees @comm if that was its last user. The lock must be held. */
+/* Drops one user of @comm, and frees @comm if none is left. The lock must be held. */
 void tsct_mpi_comm_put(struct tsct_mpi_comm *comm);
 
 /* Returns a peer's rank in MPI_COMM_WORLD, TSCT_MPI_ANY or TSCT_MPI_NO_RANK. */

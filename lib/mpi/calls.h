@@ -205,7 +205,7 @@ static inline int error_class(int err)
 }
 
 /* Returns the status of the message that a call or request with the result @err
- * got, or NULL if it got none. If the message was longer than the buffer, returns
+ * received; NULL: no message. If the message was longer than the buffer, returns
  * @copy, with the length 0 for MPICH, which does not report the length. */
 static inline const MPI_Status *status_of(const MPI_Status *status, int err, MPI_Status *copy)
 {

@@ -212,7 +212,7 @@ static void wait_asleep(MPI_Comm node)
 		nanosleep(&pause, NULL);
 }
 
-/* On the master: asks a node for @nr requests, and answers these. Returns 0 or MPI's error. */
+/* On the master: lets a node send @nr requests, and answers them. Returns 0 or MPI's error. */
 static int answer_burst(MPI_Comm leaders, int child, int nr)
 {
 	__u64 t[2];

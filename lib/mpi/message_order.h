@@ -19,8 +19,8 @@
  *
  * Threads: this library and MPI may see the blocking receives of several threads in
  * different orders. So if a receive completes before an earlier blocking receive that could
- * take the same message, the two swap numbers. This ensures that no message is received before it was sent. But two
- * messages that threads receive at the same time may have each other's number.
+ * take the same message, the two receives swap their numbers, so that each message is sent
+ * before it is received. But two messages received at the same time may swap their numbers.
  *
  * Computation only, without MPI or clock. The caller must hold a lock.
  */

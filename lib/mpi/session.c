@@ -114,9 +114,9 @@ static bool synchronize_daemons(MPI_Comm node, int limit_ms, char *why, size_t s
 }
 
 /*
- * Synchronizes the clocks of all nodes: by the daemons or, if that fails, over MPI. The
- * daemons also fail if a process has a clock without a timeline, because it is not the
- * daemon's clock. A merge then still uses the daemons' samples, if they are of one cluster.
+ * Synchronizes the clocks of all nodes: by the daemons or, if that fails, over MPI.
+ * Daemons also fail for a process with a clock of its own, which has no timeline. A
+ * merge then still uses the daemons' samples, if they are of one cluster.
  */
 static void synchronize(__u32 number)
 {
