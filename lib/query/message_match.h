@@ -7,9 +7,9 @@
  *
  * A receive matches the oldest open send with the same key. If there is no such send, the
  * receive waits for a send with a later tick; the match is then a violation. But the true
- * send may also be lost, and the later send that of another message with the same key. So
- * a receive waits only for a time, the window (tsct_messages_options), and the match with a
- * later send is final only if no other receive with the same key follows in the window:
+ * send may also be lost, and the later send may be of another message with the same key. So
+ * a receive waits only for a limited time, the window (tsct_messages_options), and its match
+ * with a later send is final only if no other receive of the same key follows in the window:
  *
  *	send  receive		in order
  *	receive  send		a violation
@@ -20,7 +20,7 @@
  * open send; a message that is received twice leaves a receive without a send.
  *
  * Memory is bounded: at most `room` messages wait for a send, a receive or the end of
- * the window. A further message drops the oldest one, which is counted if it has no match.
+ * the window. A further message replaces the oldest message, which is counted if unmatched.
  */
 #ifndef TSCT_MESSAGE_MATCH_H
 #define TSCT_MESSAGE_MATCH_H
@@ -57,7 +57,7 @@ __u64 tsct_message_pool(const char *name, unsigned int kinds);
  *	returns 0 or -ENOMEM
  * tsct_message_pool_of - return tsct_message_pool() of a definition, after all definitions
  *	were added
- * @kinds: masks of the kinds of all definitions with a name, by its hash; empty at first
+ * @kinds: for each hash of a name, mask of the kinds of its definitions; empty at first
  */
 int tsct_message_kinds_add(struct tsct_index *kinds, const struct tsct_event_def *def);
 __u64 tsct_message_pool_of(const struct tsct_index *kinds, const struct tsct_event_def *def);
@@ -66,8 +66,8 @@ __u64 tsct_message_pool_of(const struct tsct_index *kinds, const struct tsct_eve
  * tsct_message_key - get the key by which a send or receive event is matched; 0: no key
  * @pool: result of tsct_message_pool() for the event's name
  *
- * Both ends of a message of MPI have its length, which is a part of the key: two ends that
- * have one number, but different lengths, belong to different messages (Documentation/mpi.rst).
+ * Both ends of an MPI message have the message's length, which is a part of the key: two ends with
+ * equal numbers, but different lengths, are of different messages (Documentation/mpi.rst).
  * A packet with the number 0 (net_send, net_receive) has no key: its number is unknown.
  */
 __u64 tsct_message_key(const struct tsct_trace_event *event, __u64 pool);
@@ -89,7 +89,7 @@ struct tsct_message_end {
 
 struct tsct_message_matcher;
 
-/* Options of a matcher; 0 in a field is the field's default */
+/* Options of a matcher; a field of 0 selects the default */
 struct tsct_messages_options {
 	/* capacity: largest number of waiting messages, a power of two; 0: default */
 	__u32 room;
