@@ -84,7 +84,7 @@ static inline void tsct_put_be(void *at, __u64 value, size_t size)
 
 struct tsct_extension {
 	__u16 flags;
-	__u16 depth;		/* number of hops to the master; 0: it is the sender */
+	__u16 depth;		/* number of hops to the master; 0: the sender is the master */
 	__u32 status;		/* status of the sender's cluster time, TSCT_STATUS_* */
 	__u64 node;		/* id of the sender; random, kept over restarts */
 	__u64 host;		/* host id, shared by all nodes on one counter */
@@ -143,10 +143,10 @@ enum tsct_ext_at {
 };
 
 /*
- * The field of missing nodes: type, length, magic, and the names of nodes that have not
- * arrived at a collective's barrier, as text padded with zeros. In a request these are
- * nodes below the sender. A reply has the field only if its request has the field, as a
- * reply is never longer than its request.
+ * The field of missing nodes: type, length, magic, and the names of nodes that
+ * have not arrived at a collective's barrier, as text padded with zeros. A
+ * request names nodes below the sender. A reply has the field only if its
+ * request has it, so that no reply is longer than its request.
  */
 #define TSCT_MISSING_TYPE	0xf5c8
 /* Length of the field of missing nodes, bytes */

@@ -35,19 +35,19 @@ struct tsct_address {
 struct tsct_ratelimit_options {
 	__u32 interval_us;	/* time per token and address, us; 0: no limit */
 	__u32 burst;		/* number of tokens in a full bucket; 0: 1 */
-	/* Time per token and number of tokens for members, which poll fast in sessions.
-	 * 0: 100 us, and 1000 tokens. If unknown clients have no limit, members have
-	 * none either. */
+	/* Time per token, us, and number of tokens for members, which poll fast
+	 * in sessions. 0 selects 100 us, and 1000 tokens. If unknown clients
+	 * have no limit, members have no limit, either. */
 	__u32 member_interval_us;
 	__u32 member_burst;
-	__u32 leak;		/* one in 2^leak of the requests that exceed the
-				 * limit is answered; 0, or above 31: none */
+	__u32 leak;		/* one in 2^leak of the requests that exceed the limit
+				 * is answered; if leak is 0 or above 31: none */
 };
 
 struct tsct_ratelimit;
 
-/* Creates a rate limit without rules; NULL: out of memory. @seed: an unpredictable
- * number */
+/* Creates a rate limit without rules, or returns NULL if out of memory. @seed:
+ * an unpredictable number */
 struct tsct_ratelimit *tsct_ratelimit_new(const struct tsct_ratelimit_options *options,
 				  __u64 seed);
 void tsct_ratelimit_free(struct tsct_ratelimit *ratelimit);

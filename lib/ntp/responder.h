@@ -18,7 +18,7 @@
 #include "client.h"
 #include "ratelimit.h"
 
-/* Content of all answers; update it whenever the clock is published */
+/* Content of all answers; the caller updates it whenever the clock is published */
 struct tsct_timeline {
 	__u64 node, host, master;
 	__u32 epoch, status;
@@ -70,8 +70,8 @@ struct tsct_responder_ops {
 	__s64 (*real_ns)(void *ctx, __u64 cycles);
 	/* Reads the time for the rate limit; NULL: real_ns() of the request is used */
 	__u64 (*now_us)(void *ctx);
-	/* Handles sessions and collectives of a member's request; NULL: sessions and
-	 * collectives are ignored. */
+	/* Handles sessions and collectives of a member's request; NULL: these
+	 * are ignored. */
 	void (*member_request)(void *ctx,
 			       const struct tsct_responder_request *request);
 };
@@ -79,14 +79,14 @@ struct tsct_responder_ops {
 enum tsct_answer {
 	TSCT_ANSWER_SENT,
 	TSCT_ANSWER_MALFORMED,
-	TSCT_ANSWER_NOT_REQUEST,	/* not a request: another NTP mode or version */
+	TSCT_ANSWER_NOT_REQUEST,	/* not a request: the NTP mode or version is another one */
 	TSCT_ANSWER_DENIED,		/* no "allow" or "child" covers the address */
 	TSCT_ANSWER_LIMITED,
 	TSCT_ANSWER_UNKNOWN_KEY,
 	TSCT_ANSWER_BAD_MAC,
 	TSCT_ANSWER_NO_MAC,		/* no MAC, but the address must use a key */
-	TSCT_ANSWER_WRONG_KEY,		/* the address has another key, or the
-					 * key belongs to other addresses */
+	TSCT_ANSWER_WRONG_KEY,		/* the address must use another key, or
+					 * the key belongs to other addresses */
 	TSCT_ANSWER_TOO_LONG,		/* the answer would be longer than the
 					 * request */
 	TSCT_ANSWER_NR
