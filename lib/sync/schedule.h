@@ -20,11 +20,11 @@
 #define TSCT_MEMBERS_MAX	1024
 #define TSCT_MEMBER_NAME	48
 
-/* Least time after its last request until which a member is present, us */
+/* Least time for which a member is present after its last request, us */
 #define TSCT_MEMBER_TIMEOUT_US	60000000
 
-/* Returns the time after its last request until which a member is present, us: two of the poll
- * intervals that it announces, 2^poll s each. @poll: 0 for a member that is not trusted */
+/* Returns the time for which a member is present after its last request, us: two poll intervals
+ * of 2^poll s, as the member announces. @poll: 0 for a member that is not trusted */
 static inline __u64 tsct_member_timeout_us(int poll)
 {
 	const __u64 polls_us = 2000000ULL << (poll < 0 ? 0 : poll > 17 ? 17 : poll);
@@ -45,7 +45,7 @@ struct tsct_schedule_options {
 
 struct tsct_schedule;
 
-/* Creates a schedule; options->name is copied. NULL: out of memory */
+/* Creates a schedule; copies options->name. Returns NULL if out of memory. */
 struct tsct_schedule *
 tsct_schedule_new(const struct tsct_schedule_options *options);
 void tsct_schedule_free(struct tsct_schedule *schedule);
@@ -82,16 +82,16 @@ __u32 tsct_schedule_begin(struct tsct_schedule *schedule, __u64 now_us);
 __u32 tsct_schedule_open(const struct tsct_schedule *schedule, __u64 now_us);
 
 /*
- * Returns the nodes that the last session is or was for, one per call, until it returns false:
- * the configured members, and the nodes that were present or joined. @at: 0 for the first
- * call. *ret_exchanges: number of the node's exchanges in that session; 0: it did not take
- * part
+ * Gets the next node of the last session, which are the configured members and
+ * the nodes that were present or joined. Returns false after the last node.
+ * @at: 0 for the first call. *ret_exchanges: number of the node's exchanges; 0:
+ * the node did not take part
  */
 bool tsct_schedule_participant(const struct tsct_schedule *schedule, unsigned int *at,
 			       const char **ret_name, __u32 *ret_exchanges);
 
-/* Processes a node's request: in the reply to a member, sets session, turn_us, barrier and
- * flags; in the reply to another node, barrier only. */
+/* Processes a node's request: sets session, turn_us, barrier and flags in the
+ * reply to a member; sets only barrier in the reply to another node. */
 void tsct_schedule_request(struct tsct_schedule *schedule,
 			   const struct tsct_extension *request,
 			   struct tsct_extension *reply, __u64 now_us);
@@ -124,9 +124,9 @@ unsigned int tsct_request_number(const struct tsct_fit *fit, __s64 interval_ns,
  * interval is longer */
 #define TSCT_REQUEST_TIMEOUT_MAX_NS	1000000000LL
 
-/* Returns the round-trip time by which a source's timeouts are set, ns: the longest one of
- * recent answers. @rtt_ns: result of the last call; 0: unknown. @measured_ns: round-trip
- * time of the last answer */
+/* Returns the round-trip time for setting a source's timeouts, ns: the longest
+ * one of recent answers. @rtt_ns: result of the last call; 0: unknown.
+ * @measured_ns: round-trip time of the last answer */
 __s64 tsct_request_rtt_ns(__s64 rtt_ns, __s64 measured_ns);
 
 /*
