@@ -63,7 +63,7 @@ static inline bool tsct_fit_is_reference(enum tsct_fit_kind kind)
 
 /* Reason for which auto used hull, regression or both */
 enum tsct_fit_reason {
-	TSCT_FIT_REQUESTED,	/* the kind was given: it is not auto */
+	TSCT_FIT_REQUESTED,	/* the caller chose the kind, not auto */
 	TSCT_FIT_EDGE,		/* hull: delays have a sharp minimum */
 	TSCT_FIT_NOISE,		/* regression: errors of packet times hide the minimum */
 	TSCT_FIT_BOTH,		/* weighted mean: unclear; the smaller weight is over 0.1 */
@@ -151,9 +151,9 @@ int tsct_fit_make(const struct tsct_exchange *x, unsigned int nr,
 		  struct tsct_fit *ret_fit, bool *keep);
 
 /*
- * Reserves memory for @nr pieces (at least 1) of a fit that has none, and sets the
- * number of pieces. Returns the pieces, to be set by the caller, or NULL: out of memory.
- * tsct_fit_free() frees the memory; for one piece there is none.
+ * Reserves memory for @nr pieces (at least 1) of a fit that has none, and sets
+ * the number of pieces. Returns the pieces, to be set by the caller, or NULL if
+ * out of memory. tsct_fit_free() frees the memory; one piece needs no memory.
  */
 struct tsct_cubic *tsct_fit_reserve(struct tsct_fit *fit, unsigned int nr);
 void tsct_fit_free(struct tsct_fit *fit);

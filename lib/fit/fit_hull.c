@@ -207,7 +207,7 @@ static struct tsct_window nearest_window(const struct tsct_plane *plane,
 	return window;
 }
 
-/* True: the window has enough used points to measure the minimum of the delays. */
+/* Returns true if the window has enough used points to measure the minimum of the delays. */
 static bool is_filled(const struct tsct_plane *plane,
 		      const struct tsct_window *window)
 {
@@ -362,8 +362,8 @@ struct hull_edge {
 	unsigned int nr;	/* number of used exchanges: each has one delay */
 };
 
-/* Returns by how much an exchange's delay in one direction exceeds the minimum that the
- * hull gives, counts. @up: true: delay of the request; false: of the answer */
+/* Returns the excess of an exchange's delay in one direction over the minimum that the hull
+ * gives, counts. @up: true for the delay of the request, false for that of the answer */
 static double delay_of(const struct tsct_point *p, const struct hull *hull,
 		       bool up)
 {

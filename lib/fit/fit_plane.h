@@ -48,7 +48,7 @@ struct tsct_point {
 				 * points */
 };
 
-/* True: the middle of the point's exchange is used for the estimate. */
+/* Returns true if the middle of the point's exchange is used for the estimate. */
 static inline bool tsct_point_has_middle(const struct tsct_point *point)
 {
 	return point->used && !point->slow_route;

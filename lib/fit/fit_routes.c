@@ -31,14 +31,14 @@ struct block {
 	double slowest;		/* longest round trip of these points, counts */
 };
 
-/* True: the point represents its poll, as its round trip is the shortest. */
+/* Returns true if the point represents its poll, as its round trip is the shortest. */
 static bool is_poll(const struct tsct_point *p)
 {
 	return p->used && p->shortest;
 }
 
-/* Measures the block of polls from point @from on. False: there are fewer than STRETCH
- * polls. */
+/* Measures the block of polls from point @from on. Returns false if there are
+ * fewer than STRETCH polls. */
 static bool measure_block(const struct tsct_plane *plane, unsigned int from,
 			  struct block *ret)
 {

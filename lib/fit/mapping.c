@@ -73,8 +73,8 @@ int tsct_axis_from_params(struct tsct_axis *ret_axis, __u64 base, __s64 base_ns,
 /* Limit of the size of 128-bit numbers: sums of a few numbers below it do not overflow. */
 #define LARGE		((tsct_s128)1 << 124)
 #define TICK		((tsct_s128)1 << 64)
-/* Correction added to a value, in 2^-64 ticks. All roundings are downwards and in sum less
- * than this, so a value of exactly a whole tick does not become the tick before. */
+/* Correction added to a value, in 2^-64 ticks. All roundings are downwards, and their sum is less
+ * than the correction, so a value of exactly a whole tick does not become the tick before. */
 #define ROUND_UP	((tsct_s128)1 << (64 - 22))
 
 /* Sets *ret to m * 2^e * num / den, rounded down. Returns false if the result is too large. */
