@@ -87,7 +87,7 @@ int tsct_event_text_columns(struct tsct_event_text *lines,
 			    const struct tsct_trace_event *event, __s64 ns);
 int tsct_event_text_put(struct tsct_event_text *lines, const char *text, size_t len);
 
-/* Returns the system call that a selected event records; NULL: none. */
+/* Returns the system call that a selected event records, or NULL. */
 const struct tsct_syscall *tsct_event_text_syscall(const struct tsct_event_text *lines,
 						   const struct tsct_trace_event *event);
 

@@ -15,8 +15,8 @@
  * a failed send has the same number as the next send. */
 #define KEY_UNIQUE	(1ULL << 63)
 
-/* An open message: only its send or only its receive was seen, or the match of both is
- * not final yet (list `late`). Links are indices + 1; 0: no element */
+/* An open message: only its send or only its receive was seen, or the match of both
+ * is not final yet (list `late`). Links are indices + 1, or 0 for no element. */
 struct open_message {
 	struct tsct_message_end send, receive;
 	__u32 key;		/* index of the message's key in the matcher's table */

@@ -63,7 +63,7 @@ int tsct_message_kinds_add(struct tsct_index *kinds, const struct tsct_event_def
 __u64 tsct_message_pool_of(const struct tsct_index *kinds, const struct tsct_event_def *def);
 
 /*
- * tsct_message_key - get the key by which a send or receive event is matched; 0: no key
+ * tsct_message_key - get the key that matches sends with receives; 0: no key
  * @pool: result of tsct_message_pool() for the event's name
  *
  * Both ends of an MPI message have the message's length, which is a part of the key: two ends with
