@@ -128,8 +128,8 @@ bool tsct_syscall_is_compat(const struct tsct_syscall *call);
 #define TSCT_SYSCALL_EVENT_MAX	48
 void tsct_syscall_event(const struct tsct_syscall *call, char name[TSCT_SYSCALL_EVENT_MAX]);
 
-/* Returns the call of an event sys_NAME or sys32_NAME; NULL: there is none. Searches the
- * whole table. */
+/* Returns the call of an event sys_NAME or sys32_NAME, or NULL if there is
+ * none. Searches the whole table. */
 const struct tsct_syscall *tsct_syscall_by_event(const char *event_name);
 
 /* Returns the number of a call of the table. */
@@ -145,7 +145,7 @@ __u64 tsct_syscall_number(const struct tsct_syscall *call);
 bool tsct_syscall_is_exec(const struct tsct_syscall *call);
 __u64 tsct_syscall_pair(const struct tsct_syscall *call);
 
-/* Returns the index of an argument; -1: the call has no such argument. */
+/* Returns the index of an argument, or -1 if the call has no such argument. */
 int tsct_syscall_arg_index(const struct tsct_syscall *call, const char *name);
 
 /* Return the size of the field for an argument or a result, bytes; for a
@@ -195,8 +195,8 @@ static inline __u64 tsct_syscall_event_number(__u64 id)
 #define TSCT_SYSCALL_STRING_NULL	"\377N"
 #define TSCT_SYSCALL_STRING_FAULT	"\377F"
 
-/* Returns the name of the error that a result means, such as "ENOENT"; NULL: no error.
- * @call: the call, or NULL if it is unknown */
+/* Returns the name of the error that a result means, such as "ENOENT", or NULL
+ * if the result is no error. @call: the call, or NULL if it is unknown */
 const char *tsct_syscall_error(const struct tsct_syscall *call, __s64 ret);
 
 /* ---- values as text: for tools/wings/strace ------------------------------------------ */
@@ -207,13 +207,13 @@ const char *tsct_syscall_error(const struct tsct_syscall *call, __s64 ret);
  * @value: its value; sign extension and truncation do not matter
  * @other: value of the argument tsct_syscall_arg_other(), or 0
  *
- * Returns the length of the text; 0: the value reads best as a plain number.
+ * Returns the length of the text, or 0 if the value reads best as a plain number.
  */
 TSCT_WING size_t tsct_syscall_arg_text(const struct tsct_syscall *call, unsigned int i, __u64 value,
 			     __u64 other, char text[TSCT_SYSCALL_TEXT_MAX]);
 
-/* Returns the index of the argument on which the meaning of an argument depends, such as
- * fcntl()'s command; -1: none. */
+/* Returns the index of the argument on which the meaning of argument @i
+ * depends, such as fcntl()'s command, or -1 if there is none. */
 TSCT_WING int tsct_syscall_arg_other(const struct tsct_syscall *call, unsigned int i);
 
 /* Returns the number of arguments that a call uses, which depends on their
@@ -225,7 +225,7 @@ TSCT_WING unsigned int tsct_syscall_used_args(const struct tsct_syscall *call,
  * false if there is no such constant. */
 TSCT_WING bool tsct_syscall_constant(const char *name, size_t len, __u64 *ret_value);
 
-/* Formats a result: "-ENOENT" for -2. Returns the length; 0: a plain number. */
+/* Formats a result: "-ENOENT" for -2. Returns the length, or 0 for a plain number. */
 TSCT_WING size_t tsct_syscall_result_text(const struct tsct_syscall *call, __s64 ret,
 				char text[TSCT_SYSCALL_TEXT_MAX]);
 
