@@ -82,21 +82,21 @@ const char *tsct_fit_error(int err)
 #define SHARP_RATIO		0.48
 /* Covariance of hull and regression, as a fraction of the smaller variance. The fraction is
  * 1 if the estimate with the smaller variance is the best possible one, and 0 if both are
- * independent. In most rows of tests/netsim/fits it is 0.5 to 1. */
+ * independent. In most rows of tests/netsim/fits the fraction is 0.5 to 1. */
 #define COVARIANCE		0.7
 /* Largest distance between hull and regression that their variances explain, in standard
  * deviations of that distance */
 #define UNEXPLAINED_SDS		2.0
-/* Largest log_asymmetry, in its standard deviations, with which the delays of requests
- * count as distributed like those of answers */
+/* Largest log_asymmetry, in standard deviations of log_asymmetry, at which the
+ * delays of requests count as distributed like those of answers */
 #define ASYMMETRY_SDS		4.0
 /* Least number of exchanges for the statistics; with fewer, hull and regression both
  * have weight 0.5. */
 #define STATISTICS_NR_MIN	12
 
-/* The hull's estimate is discarded if its distance from Theil-Sen's estimate exceeds
- * this many standard deviations of both, plus the bias of Theil-Sen, and the regression
- * agrees with Theil-Sen rather than with the hull. */
+/* The hull's estimate is discarded if its distance from Theil-Sen's estimate
+ * exceeds this many standard deviations of both estimates, plus the bias of
+ * Theil-Sen, and the regression agrees with Theil-Sen rather than with the hull. */
 #define WITNESS_SDS		4.0
 
 /* Returns true if some exchanges are of a session. Errors within a session are not independent:

@@ -372,9 +372,9 @@ static double delay_of(const struct tsct_point *p, const struct hull *hull,
 	return up ? p->up - hull->above - sag : hull->below + sag - p->low;
 }
 
-/* Mean number of delays per direction that are 0 because the hull's line touches their
- * points: three delays of both directions determine the line's slope and offset, and the
- * gap. They do not belong to the distribution of delays. */
+/* Mean number of delays per direction that are 0 because the hull's line touches
+ * their points: three delays of both directions determine the line's slope and
+ * offset, and the gap. These delays do not belong to the distribution. */
 #define TOUCHED	1.5
 
 /* Mean of the shorter half of some delays, without the TOUCHED ones, divided by the maximum

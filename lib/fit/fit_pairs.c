@@ -24,9 +24,9 @@
  */
 #define SIGNIFICANT	2.24
 /*
- * Limit used in place of SIGNIFICANT if less than LEFT_MIN of the exchanges remain without
- * the first ones of polls, because most polls are a single request: one fit in 200 drops
- * most of its exchanges needlessly. A larger limit would miss more slow first places.
+ * Limit used in place of SIGNIFICANT if less than LEFT_MIN of the exchanges would remain
+ * without the first exchanges of polls, because most polls are a single request: one fit in 200
+ * drops most of its exchanges needlessly. A larger limit would miss more slow first places.
  */
 #define SIGNIFICANT_LEFT	2.8
 #define LEFT_MIN		0.4

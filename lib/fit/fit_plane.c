@@ -500,9 +500,9 @@ void tsct_theil_sen(const struct tsct_plane *plane,
 #define CHANGE_NR	3
 
 /*
- * Rejects points that are too far from the line. The middle of an exchange is off by at
- * most half of the round trip, and so is a line through most middles. A point that is
- * further off has wrong packet times, or its source is wrong.
+ * Rejects points that are too far from the line. The middle of an exchange is
+ * off by at most half of the round trip, and so is a line through most middles.
+ * If a point is further off, its packet times or its source are wrong.
  */
 static void reject_far(struct tsct_plane *plane,
 		       const struct tsct_fit_candidate *others)

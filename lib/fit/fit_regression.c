@@ -63,8 +63,8 @@ struct kalman {
 				 * rate; variance of the rate */
 	double log_var;		/* sum of the logarithms of the expected variances of
 				 * the predictions' errors */
-	double product;		/* product of those expected variances that log_var does
-				 * not include yet: saves logarithms */
+	double product;		/* product of the expected variances that are
+				 * not yet in log_var: saves logarithms */
 	/* weighted sum, over all predictions, of the squared error divided by the
 	 * error's expected variance; sum of the weights */
 	double chi2, nr;

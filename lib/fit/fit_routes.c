@@ -20,9 +20,9 @@
  * probability of 4^-STRETCH: once in 65000 polls.
  */
 #define STRETCH		8
-/* Number of blocks of STRETCH polls that show the round trips of the fastest route: those
- * whose slowest poll is fastest. The upper quartile of their round trips is that of the
- * route, within a tenth of the polls (sqrt(1/4 * 3/4 / 24) = 0.09). */
+/* Number of blocks of STRETCH polls that show the round trips of the fastest route: the
+ * blocks whose slowest poll is fastest. The upper quartile of their round trips is the
+ * route's upper quartile, within a tenth of the polls (sqrt(1/4 * 3/4 / 24) = 0.09). */
 #define FAST_BLOCKS	3
 
 /* A block of STRETCH successive polls */

@@ -68,7 +68,7 @@ int tsct_axis_from_params(struct tsct_axis *ret_axis, __u64 base, __s64 base_ns,
 /* ---- numbers --------------------------------------------------------------- */
 
 /* Largest distance between a cubic and the exact straight lines that replace it, ns.
- * Rounding of coefficients adds to it; the sum of both is less than 0.1 ns. */
+ * Rounding of coefficients adds to this distance; the sum is less than 0.1 ns. */
 #define BEND_NS		(1.0 / 16)
 /* Limit of the size of 128-bit numbers: sums of a few numbers below it do not overflow. */
 #define LARGE		((tsct_s128)1 << 124)

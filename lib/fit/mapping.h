@@ -167,8 +167,8 @@ struct tsct_mapping_cursor {
 	const struct tsct_mapping *mapping;
 	struct tsct_mapping_line line;
 	__u64 last_local, last_global;	/* ticks of the last event */
-	/* number of events whose global tick was raised, because the mapping gave a
-	 * tick that was not after that of the event before */
+	/* number of events whose global tick was raised, because the mapping
+	 * gave a tick that was not after the previous event's */
 	__u64 monotonic_fixups;
 	/* largest difference, global ticks, between the raised tick of an event and the
 	 * lower tick that the mapping gave */
