@@ -98,7 +98,7 @@ __u64 tsct_mpi_comm_child(struct tsct_mpi_comm *parent);
 __u64 tsct_mpi_comm_add(MPI_Comm handle, __u64 base, const struct tsct_mpi_comm *parent,
 			__u8 side);
 
-/* Returns a hash of @seed and a group's members; 0: no members, or not all in MPI_COMM_WORLD */
+/* Returns a hash of @seed and the group's members, or 0 if one is not in MPI_COMM_WORLD. */
 __u64 tsct_mpi_group_hash(MPI_Group group, __u64 seed);
 
 /* Removes the handle of a communicator that is being freed. */
@@ -204,7 +204,7 @@ struct tsct_receive *tsct_mpi_post(struct tsct_mpi_comm *comm, __s32 source, __s
 				   bool blocking);
 
 /* If not done before, numbers the request of the posted receive @r, and records
- * that @r was posted. NULL: does nothing */
+ * that @r was posted. @r may be NULL. */
 void tsct_mpi_posted(struct tsct_receive *r);
 
 /* End a receive, which then no longer uses @comm. The receive got its message
@@ -223,8 +223,8 @@ struct tsct_mpi_request;
 size_t tsct_mpi_requests(void);
 
 /*
- * tsct_mpi_request_wait - find a request before a call that waits for it or tests it.
- * Returns NULL if it is not followed. The result stays valid until
+ * tsct_mpi_request_wait - find the request of @handle before a call that waits for it or
+ * tests it. Returns NULL if the request is not followed. It stays valid until
  * tsct_mpi_request_waited(), even if another thread gets the same handle for a new request.
  */
 struct tsct_mpi_request *tsct_mpi_request_wait(MPI_Request handle);
@@ -265,7 +265,7 @@ void tsct_mpi_request_free(MPI_Request handle);
 void tsct_mpi_message_put(MPI_Message handle, struct tsct_mpi_comm *comm,
 			  struct tsct_receive *r);
 
-/* Removes a message and returns its receive. Unknown message: NULL, and *ret_comm is unchanged */
+/* Removes a message and returns its receive; or NULL, without *ret_comm, if it is unknown. */
 struct tsct_receive *tsct_mpi_message_take(MPI_Message handle,
 					   struct tsct_mpi_comm **ret_comm);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Meanings of calls, for the wrappers that calls.awk makes. Each meaning x has three macros,
- * in which the call's parameters have the names of the MPI standard, its struct tsct_mpi_call
- * has the name call_ and, after the call, its result has the name ret_:
+ * in which the call's parameters have the names of the MPI standard, call_ is the call's struct
+ * tsct_mpi_call and, after the call, ret_ is the call's result:
  *
  *	SHAPES_x	the shapes (payloads) of the call's BEGIN and END event
  *	BEFORE_x(...)	before the call: records its begin
@@ -259,7 +259,7 @@ static inline void end_probe(const struct tsct_mpi_call *call, MPI_Comm handle,
 	end_message(call, known_comm(handle), found ? status : NULL);
 }
 
-/* Ends MPI_Mprobe, whose message gets its number as if it was received. */
+/* Ends MPI_Mprobe, whose message is numbered as if it had been received. */
 static inline void end_mprobe(const struct posted *posted, const MPI_Message *message,
 			      const MPI_Status *status, bool found)
 {
@@ -787,7 +787,7 @@ static inline __u64 message_bytes(MPI_Count count, MPI_Datatype type)
 		follow(*request, coll_.number, 0);			\
 	END_PLAIN();
 
-/* Calls in a topology: @in neighbours send to this process, @out receive from it. */
+/* Calls in a topology: @in neighbours send to this process, @out neighbours receive from it. */
 #define SHAPES_neighbours	SHAPES_coll
 #define BEFORE_neighbours(sent_, received_)				\
 	int in, out;							\

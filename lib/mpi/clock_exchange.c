@@ -33,7 +33,7 @@ struct leader_clock {
 	__u64 boot;		/* hash of the boot id; 0: the clock cannot be compared */
 };
 
-/* The master's node and clock, as it sends them to all nodes */
+/* The master's node and clock, as the master sends them to all nodes */
 struct master_clock {
 	__u64 node;
 	__u64 base, mult;	/* clock params: the time is base_ns at cycles `base` */

@@ -280,8 +280,8 @@ void tsct_mpi_request_cancel(MPI_Request handle)
 }
 
 /*
- * Frees a request, whose receive then gets no result. If the receive has a number, that
- * number stays used. If not, numbers of later receives that depend on it stay uncertain.
+ * Frees a request, whose receive then gets no result. If the receive has a number, that number
+ * stays used. If not, numbers of later receives that could depend on this receive stay uncertain.
  */
 void tsct_mpi_request_free(MPI_Request handle)
 {

@@ -115,7 +115,7 @@ static bool synchronize_daemons(MPI_Comm node, int limit_ms, char *why, size_t s
 
 /*
  * Synchronizes the clocks of all nodes: by the daemons or, if that fails, over MPI.
- * Daemons also fail for a process with a clock of its own, which has no timeline. A
+ * The daemons' way also fails if a process has its own clock, without a timeline. A
  * merge then still uses the daemons' samples, if they are of one cluster.
  */
 static void synchronize(__u32 number)
@@ -155,7 +155,7 @@ struct mpi_job {
 	__u64 partial;
 };
 
-/* Prints that ranks have not loaded the library. @ranks: list of these, such as "2-3,7" */
+/* Prints which ranks have not loaded the library. @ranks: list such as "2-3,7" */
 static void report_missing(const char *ranks, double limit_s)
 {
 	fprintf(stderr, TSCT_MPI_LIBRARY ": MPI_Init: of %d ranks, these have not loaded this library,"
