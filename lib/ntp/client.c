@@ -155,7 +155,7 @@ static __u32 precision_ns(__s8 precision)
 	return precision < -30 ? 1 : (__u32)(NS_PER_S >> -precision) + 1;
 }
 
-/* Reads the answer of an NTP server: its counter is its clock, in ns. */
+/* Reads the answer of an NTP server, whose clock, in ns, is used as its counter. */
 static enum tsct_client_result read_ntp(const struct tsct_client *client,
 					struct client_answer *a)
 {
@@ -522,8 +522,8 @@ size_t tsct_client_request(struct tsct_client *client, const struct tsct_keys *k
 			   const __u64 random[2], const struct tsct_extension *ext,
 			   bool is_further, void *bytes)
 {
-	/* To an NTP server, a new request replaces the outstanding request: RFC 9769 allows one
-	 * outstanding request, and most servers keep the state of one. */
+	/* To an NTP server, a new request replaces the outstanding request: RFC 9769 allows
+	 * one outstanding request, and most servers keep the state of one request. */
 	const bool follows = is_further && !is_ntp_only(client);
 	const struct tsct_queued_exchange *pending = client_pending(client);
 	struct tsct_ntp_packet packet = {
