@@ -126,7 +126,7 @@ void tsct_message_unnumbered(struct tsct_message_matcher *m, bool is_send);
 /*
  * tsct_message_finish - finish the matching, after all sends and receives were added
  * @ret: statistics of all messages, with pairs sorted by nodes; the caller frees @ret->pairs.
- *	NULL for a matcher with options.counts: that other matcher has the statistics
+ *	NULL for a matcher with options.counts: the matcher named there has the statistics
  *
  * Call this function once per matcher. If there are more than TSCT_MESSAGE_PAIRS_MAX pairs,
  * only those of the lowest nodes have statistics of their own.

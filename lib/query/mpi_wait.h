@@ -72,7 +72,7 @@ TSCT_WING __u64 tsct_mpi_waits_mismatched(const struct tsct_mpi_waits *waits);
 /*
  * tsct_mpi_waits_unfinished - get a rank that has not ended MPI_Finalize in the recording
  * @next: 0 in the first call; to get the next rank, pass it unchanged
- * @ret_call: MPI call in which the thread that called MPI_Init is; NULL: in none
+ * @ret_call: unfinished MPI call of the thread that called MPI_Init; NULL: none
  *
  * Returns false if there are no more ranks.
  */
