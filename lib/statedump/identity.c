@@ -144,7 +144,7 @@ static __u64 find_until(const struct last_pids *all, const struct tsct_identity_
 	return nr == all->nr ? UINT64_MAX : nr ? all->at[nr - 1].tick : 0;
 }
 
-/* Sets the generation of the thread with the state @t, and the ticks in which it had its tid.
+/* Sets the generation of the thread with state @t, and the ticks in which this thread had its tid.
  * @before: the previous state of the same tid, or NULL; @all: events `last_pid` of the node */
 static void find_lifetime(struct tsct_identity_thread *t,
 			  const struct tsct_identity_thread *before, const struct last_pids *all)
