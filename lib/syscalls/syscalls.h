@@ -23,7 +23,7 @@
  * Names of constants, such as open flags: a table for each class of arguments. symbols.awk
  * makes the tables from symbols_*.table and the system's headers.
  *
- * A symbol names a value or a part of one: it applies to values with (value & mask) ==
+ * A symbol names a value or a part of a value: it applies to values with (value & mask) ==
  * symbol.value. The mask of a flag is the flag's own bits. The mask of an alternative is the
  * bits that distinguish the alternatives. Names are tried in the order of the table; the
  * first name that applies uses up the bits of its mask. The last entry has the name NULL.
@@ -171,8 +171,8 @@ void tsct_syscall_fields(const struct tsct_syscall *call, unsigned int kind,
  */
 #define TSCT_SYSCALL_ID_FIRST	0x8000
 /*
- * Flag of an ID. A BEGIN or INSTANT event with the flag has the further field TSCT_STACK_FIELD.
- * An END event with the flag also has all strings of the call: one was unreadable at the begin.
+ * Flag of an ID. With the flag, a BEGIN or INSTANT event has one more field, TSCT_STACK_FIELD,
+ * and an END event has all strings of the call, because one was unreadable at the call's begin.
  */
 #define TSCT_SYSCALL_ID_STACK	0x2000
 #define TSCT_SYSCALL_ID_STRINGS	TSCT_SYSCALL_ID_STACK
