@@ -71,9 +71,9 @@ struct tsct_history_pairing {
 };
 
 /*
- * In segments of CLUSTER, `epoch` numbers the intervals without a jump, `cause` is the
- * cluster's epoch on this node, `reserved` the node id of the master, and `reserved0` the number
- * that the master gave to its timeline; 0: the time is not that of a master.
+ * In segments of CLUSTER, `epoch` is the number of an interval without a jump, `cause` the
+ * cluster's epoch on this node, `reserved` the master's node id, and `reserved0` the
+ * master's number for its timeline; the last two are 0 if the time is not that of a master.
  */
 struct tsct_history_record {
 	__u64 checksum;		/* checksum of all bytes after this member */

@@ -178,7 +178,7 @@ static bool agree(const struct tsct_history_pairing *a, const struct tsct_histor
 		a->boot_min_ns <= b->boot_max_ns + 2 && b->boot_min_ns <= a->boot_max_ns + 2;
 }
 
-/* Sets the pairing of the lines of @epoch that have none yet. Lines that began before the void
+/* Sets @pairing for the lines of @epoch since the last pairing. Lines that began before the void
  * pairing was measured get the void pairing, whose UTC error is raised to that of @pairing. */
 static void pair_lines(struct tsct_history *h, __u32 epoch, __u32 pairing)
 {
@@ -262,7 +262,7 @@ static int add_record(struct tsct_history *h, const struct tsct_history_record *
 	}
 }
 
-/* Appends the open end with the last pairing. Lines whose own pairing is lost get it, too. */
+/* Appends the open end. It gets the last pairing, and so do lines whose own pairing is lost. */
 static int close_end(struct tsct_history *h)
 {
 	__u32 i;
