@@ -127,10 +127,10 @@ void tsct_plane_reject_short(struct tsct_plane *plane);
 
 /*
  * tsct_plane_compare_pairs - compare the first exchanges of polls with the exchanges that
- *	follow at once; if those of one place are slower in either direction, it is slow
+ *	follow at once; a place whose exchanges are slower in either direction is slow
  * tsct_plane_find_slow_routes - find stretches of time without a fast exchange
  *	Returns the deviation, in counts, above which an estimate without these stretches
- *	is worse than one with them; HUGE_VAL: there is no such stretch
+ *	is worse than one with them, or HUGE_VAL if there is no such stretch
  * @x: exchanges that the points were made of
  *
  * The first function sets slow_place, and clears `used`, of points in the slow place; it sets
@@ -194,8 +194,8 @@ void tsct_plane_reject_outliers(struct tsct_plane *plane);
 /*
  * Makes a reference fit. @keep: array of one flag per exchange. The caller sets the
  * flags of the exchanges that have a point in @plane. The function clears the flags of
- * those exchanges that the fit does not use. Returns 0, -ENOMEM, -ERANGE, -ENODATA; or
- * -EOPNOTSUPP: this program is without lib/reference, which no core needs.
+ * those exchanges that the fit does not use. Returns 0, -ENOMEM, -ERANGE, -ENODATA, or
+ * -EOPNOTSUPP if this program was built without lib/reference (`make CORE=1`).
  */
 int tsct_fit_reference(struct tsct_plane *plane, enum tsct_fit_kind kind,
 		       const struct tsct_exchange *x, unsigned int nr, bool *keep,

@@ -287,8 +287,8 @@ static __u32 choose_step(const struct tsct_mapping_curve *curve, double u_end,
 
 /* ---- the mapping ----------------------------------------------------------- */
 
-/* Adds to the mapping a curve for @len ticks from tick @from on. @next: the cubic after
- * @piece; NULL: @piece is the last cubic of the mapping */
+/* Adds to the mapping a curve for @len ticks from tick @from on. @next: the
+ * cubic after @piece, or NULL if @piece is the last cubic of the mapping */
 static int add_curve(struct tsct_mapping *mapping, const struct tsct_cubic *piece,
 		     const struct tsct_cubic *next, const struct tsct_axis *axis,
 		     __u64 from, __u64 len)
