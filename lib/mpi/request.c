@@ -23,7 +23,7 @@ struct tsct_mpi_request {
 	struct tsct_mpi_request *last;	/* in the first request of a handle: the last request */
 	__u64 number, send;	/* see tsct_mpi_request_add() */
 	struct tsct_mpi_comm *comm;
-	struct tsct_receive *receive;	/* receive of an active request; NULL: not matched */
+	struct tsct_receive *receive;	/* receive of an active request; NULL: none to be matched */
 	__s32 peer, tag;	/* arguments of a persistent request */
 	__u64 bytes;
 	__u64 base;		/* id base of a communicator that is being made */
