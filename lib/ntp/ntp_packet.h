@@ -183,10 +183,9 @@ struct tsct_ntp_packet {
 /*
  * tsct_ntp_parse - parse a datagram
  *
- * Unknown extension fields are skipped. tsctrace's fields of another version are
- * skipped, too; ext_version is that version. ext.params is 0 unless the flag
- * TSCT_EXT_PARAMS is set. Returns NULL, or why this is not a packet (or is a control
- * message), as text.
+ * Skips unknown extension fields, and a tsctrace field of another version, which is then in
+ * ext_version. ext.params is 0 unless the flag TSCT_EXT_PARAMS is set. Returns NULL, or a text
+ * that says why the datagram is not a packet, or that it is a control message.
  */
 const char *tsct_ntp_parse(const void *bytes, size_t len, struct tsct_ntp_packet *packet);
 
