@@ -47,9 +47,9 @@ static inline bool tsct_filter_selects(const struct tsct_filter *f)
  *	12:27:50.123: the first such time since the recording's start; also with Z or an offset
  * @begin_ns: time of the recording's start, ns since the epoch
  *
- * Returns 0; -EINVAL: not a time; -ERANGE: outside of 64 bits of ns; -EDOM: a number
- * below 10^18 without a unit, such as a year; -ENOTUNIQ: a local time that occurs twice, first
- * at *ret_ns; -ENXIO: a local time that does not occur.
+ * Returns 0, -EINVAL if @text is not a time, -ERANGE if it is outside of 64 bits of ns, -EDOM for
+ * a number below 10^18 without a unit, such as a year, -ENOTUNIQ for a local time that occurs
+ * twice, first at *ret_ns, or -ENXIO for a local time that does not occur.
  */
 int tsct_filter_time(const char *text, __s64 begin_ns, __s64 *ret_ns);
 
@@ -113,8 +113,8 @@ TSCT_WING void tsct_where_free(struct tsct_where *where);
  * @which: TSCT_TRACE_*, the classes that are searched for events
  * @growing: flag: events may be defined later, so an unknown event is not an error
  *
- * The caller frees @sel, even after an error. Returns 0; -ENOENT: the recording has no such event,
- * CPU or node; -EINVAL, -ERANGE, -EDOM: invalid time; or -ENOMEM. @err_text describes the error.
+ * The caller frees @sel, even after an error. Returns 0, -ENOENT if the recording lacks an event,
+ * CPU or node, an error of tsct_filter_time(), or -ENOMEM. @err_text describes the error.
  */
 int tsct_selection_make(struct tsct_selection *sel,
 			const struct tsct_filter *filter,

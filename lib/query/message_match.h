@@ -91,11 +91,11 @@ struct tsct_message_matcher;
 
 /* Options of a matcher; a field of 0 selects the default */
 struct tsct_messages_options {
-	/* capacity: largest number of waiting messages, a power of two; 0: default */
+	/* capacity: largest number of waiting messages, a power of two; 0 selects 2^16 */
 	__u32 room;
-	/* longest time that a receive waits for its send, ticks; 0: 10^9 */
+	/* longest time that a receive waits for its send, ticks; 0 selects 10^9 ticks */
 	__u64 window;
-	__u64 mult;		/* length of a tick, ns << TSCT_CLOCK_SHIFT; 0: 1 ns */
+	__u64 mult;		/* length of a tick, ns << TSCT_CLOCK_SHIFT; 0 selects 1 ns */
 	/* flag: a receive is matched with earlier sends only, does not wait for a later
 	 * send, and statistics of matched messages are not made */
 	bool sends_only;
@@ -112,7 +112,7 @@ void tsct_message_matcher_free(struct tsct_message_matcher *m);
 /*
  * tsct_message_sent, tsct_message_received - add one end with @key, which is not 0.
  * Ticks never decrease from one call to the next. tsct_message_received() returns the
- * matched send, valid until the next call; NULL: no match yet.
+ * matched send, valid until the next call, or NULL if there is no match yet.
  */
 void tsct_message_sent(struct tsct_message_matcher *m, __u64 key,
 		       const struct tsct_message_end *end);

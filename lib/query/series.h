@@ -40,7 +40,7 @@ struct tsct_series {
 /*
  * tsct_series_make - group samples into series, in the order of their first samples
  * @ret: free it with tsct_series_free(), which takes NULL.
- * Returns 0; -E2BIG: more than TSCT_SERIES_MAX series; or -ENOMEM.
+ * Returns 0, -E2BIG if there are more than TSCT_SERIES_MAX series, or -ENOMEM.
  */
 int tsct_series_make(const struct tsct_sync_sample *samples, unsigned int nr,
 		     struct tsct_series **ret, unsigned int *ret_nr);
