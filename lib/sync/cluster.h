@@ -48,15 +48,15 @@
 struct tsct_cluster_options {
 	struct tsct_fit_options fit;	/* options of the fits; fit.hz is ignored */
 	double hz;		/* frequency of the local counter, measured against
-				 * CLOCK_MONOTONIC_RAW, Hz; 0: use 1e9 Hz */
+				 * CLOCK_MONOTONIC_RAW, Hz; 0 selects 1e9 Hz */
 	__u64 node;		/* id of this node; 0: unknown */
 	__u32 epoch;		/* number of this node's first epoch; 0 means number 1.
 				 * tsct_cluster_resume_epoch() may raise the number */
-	double window_s;	/* age at which exchanges are dropped, s; 0: 1000 */
-	double hold_s;		/* time without an exchange until holdover, s; 0: 8 poll
-				 * intervals, at least 5 s */
-	double void_s;		/* duration of holdover until the time is unknown, s; 0:
-				 * 3600 */
+	double window_s;	/* age at which exchanges are dropped, s; 0 selects 1000 s */
+	double hold_s;		/* time without an exchange until holdover, s; 0
+				 * selects 8 poll intervals, at least 5 s */
+	double void_s;		/* duration of holdover until the time is
+				 * unknown, s; 0 selects 3600 s */
 };
 
 /* State of one source, for reports */

@@ -33,9 +33,9 @@ static inline __u64 tsct_member_timeout_us(int poll)
 }
 
 struct tsct_schedule_options {
-	__u32 max_messages;	/* exchanges per child in a session; 0: 100 */
-	__u32 max_duration_us;	/* longest session, us; 0: 1 s */
-	__u32 slot_us;		/* time for one exchange, us; 0: 500 */
+	__u32 max_messages;	/* exchanges per child in a session; 0 selects 100 */
+	__u32 max_duration_us;	/* longest session, us; 0 selects 1 s */
+	__u32 slot_us;		/* time for one exchange, us; 0 selects 500 us */
 	__u32 first;		/* number of the first session, and of the first
 				 * barrier: random, as children may know numbers
 				 * from before a restart; 0 means number 1 */
@@ -55,19 +55,19 @@ void tsct_schedule_configure(struct tsct_schedule *schedule,
 			     const struct tsct_schedule_options *options);
 
 /*
- * tsct_schedule_member - note a request from a member, and add it if it is new
+ * tsct_schedule_member - note a request from a member, and add the member if it is new
  * @node: node id of the member, not 0
  * @name: name of the member, for lists of missing members. A configured member is
- *	recognised by its name, whatever its node id is. NULL or "": the node id in hex
+ *	recognised by its name, whatever its node id is. NULL or "": the name is the node id in hex
  * @poll: see tsct_member_timeout_us()
- * Returns the member's index, less than TSCT_MEMBERS_MAX; -EINVAL; -E2BIG: too many
- * members, and all are present.
+ * Returns the member's index, less than TSCT_MEMBERS_MAX, or -EINVAL, or -E2BIG if there are
+ * too many members, and all are present.
  *
  * tsct_schedule_expect - add a configured member, even before its first request.
  *	Barriers wait for configured members only, if there are any. Returns 0, -EINVAL
  *	or -E2BIG.
  *
- * tsct_schedule_dismiss - a member is not configured any more: barriers do not
+ * tsct_schedule_dismiss - note that a member is not configured any more: barriers do not
  *	wait for it
  */
 int tsct_schedule_member(struct tsct_schedule *schedule, __u64 node,
