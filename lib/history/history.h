@@ -66,8 +66,8 @@ struct tsct_history_pairing {
 	/* largest error bound of CLOCK_REALTIME relative to UTC meanwhile, ns; U64_MAX: unknown */
 	__u64 utc_error_ns;
 	__u32 has_raw;			/* 1: raw_* and rate_* are valid */
-	__u32 changed;			/* 1: a difference of two clocks changed in the epoch by
-					 * too little to be detected; real_* and boot_* are void */
+	__u32 changed;			/* 1: a difference of two clocks changed, but by too
+					 * little to end the epoch; real_* and boot_* are void */
 };
 
 /*

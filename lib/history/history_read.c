@@ -25,7 +25,8 @@
 /* A line from the counter to a time, or clock params */
 struct entry {
 	__u64 begin_cycles, until_cycles;	/* valid range of the counter */
-	__u64 sampled_cycles;			/* live: last sample while in force */
+	__u64 sampled_cycles;			/* if live: the clock's last sample
+						 * while the entry was in force */
 	struct tsct_clock_params params;	/* a line has no slew and a constant error */
 	__u64 master;
 	__u32 epoch, timeline;
@@ -949,7 +950,7 @@ static const char *refusal(int err)
 	case -EPROTO:
 		return "written by another version of tsctraced";
 	case -EACCES:
-		return "not readable, or of another user, or others can write it";
+		return "not readable, owned by another user, or writable by other users";
 	case -ELOOP:
 		return "a symbolic link";
 	case -EINVAL:

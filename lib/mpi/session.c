@@ -81,7 +81,7 @@ static const char *find_failure(int err)
 	__u64 most[3];
 
 	PMPI_Allreduce(mine, most, 3, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD);
-	return most[0] ? "another process did not succeed" :
+	return most[0] ? "the synchronization failed in another process" :
 		!most[1] || most[1] != ~most[2] ? "the daemons have no timeline in common" :
 		NULL;
 }

@@ -794,12 +794,12 @@ const struct tsct_result_text tsct_client_results[TSCT_CLIENT_NR] = {
 	[TSCT_CLIENT_UNSYNCED] = { "unsynced",
 		"the server is not synchronized (yet)" },
 	[TSCT_CLIENT_IMPOSSIBLE] = { "impossible",
-		"inconsistent answer: the server sent it before it received the request, "
+		"inconsistent answer: the server sent the answer before it received the request, "
 		"reports an impossible counter rate, or is 0 hops from another node" },
 	[TSCT_CLIENT_SELF] = { "self",
-		"the answer has this node's id: if one of both is a copy, remove STATE-DIR/node of "
-		"one and restart its tsctraced, or reboot it if it was copied while it ran; if the "
-		"address is one of this node's own, remove the source" },
+		"the answer has this node's id: if one node is a copy of the other, remove "
+		"STATE-DIR/node on one of them and restart tsctraced there, or reboot a copy of "
+		"a running node; if the address is this node's own, remove the source" },
 	[TSCT_CLIENT_ZERO_ORIGIN] = { "zero_origin",
 		"zero origin timestamp: the answer names no request" },
 	[TSCT_CLIENT_FOREIGN] = { "foreign",

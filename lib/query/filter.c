@@ -491,8 +491,9 @@ static int set_time(const char *option, const char *text, __s64 begin_ns,
 				 " time begins; write the time in UTC with Z, or with its offset",
 				 option, text);
 	return set_error(to, err, "--%s %.64s: %s", option, text,
-			err == -ERANGE ? "out of range" : err == -EDOM ?
-			"too small for nanoseconds since the epoch" : "not a time");
+			err == -ERANGE ? "out of range of 64-bit nanoseconds" : err == -EDOM ?
+			"too small for nanoseconds since the epoch; add a unit, as in 1234ns" :
+			"not a time; write a date as 2026-01-31");
 }
 
 /* Returns true if @node is selected. A second recording of one node has its own number. */

@@ -313,7 +313,7 @@ void tsct_schedule_request(struct tsct_schedule *schedule,
 unsigned int tsct_request_number(const struct tsct_fit *fit, __s64 interval_ns,
 				 unsigned int nr_single)
 {
-	/* Largest number of polls of a single request between two pairs, by the slow place */
+	/* For each slow place: largest number of single-request polls between two pairs */
 	static const unsigned int single_max[] = {
 		[TSCT_FIT_PLACE_NONE] = 7,
 		[TSCT_FIT_PLACE_FIRST] = 3,
