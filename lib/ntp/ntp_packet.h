@@ -95,7 +95,7 @@ struct tsct_extension {
 	__u64 master;		/* id of the node that defines the timeline */
 	__u64 rx;		/* reply: counter value when the request was received */
 	__u64 tx;		/* reply: counter value before the reply was sent;
-				 * request: tx of the last reply, 0: none */
+				 * request: tx of the last reply, or 0 if none */
 	__u64 prev_nonce;	/* reply: nonce of the previous request */
 	__u64 prev_tx;		/* reply: the kernel's transmit time of the
 				 * previous reply */

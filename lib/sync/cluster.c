@@ -108,7 +108,7 @@ void tsct_cluster_disrupt(struct tsct_cluster *cluster)
 	cluster->now = 0;		/* the counter may have gone back */
 	cluster->used = -1;
 	cluster->is_master = false;
-	cluster->is_polled = false;	/* polled_until is a value of the counter */
+	cluster->is_polled = false;	/* polled_until is a value of this counter */
 	cluster->disrupted = true;
 	begin_epoch(cluster);
 }

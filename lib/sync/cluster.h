@@ -70,12 +70,12 @@ struct tsct_source_state {
 	double rtt_min_ns, rtt_median_ns;
 	/* rate of the local counter by the cluster's time, relative to hz, ppm */
 	double drift_ppm;
-	/* numbers of exchanges in the window that the fit uses, and drops */
+	/* numbers of exchanges in the window that the fit uses, and that it drops */
 	unsigned int kept, dropped;
 	const char *fit;	/* kind of fit in use; NULL: there is no fit */
 	enum tsct_fit_reason fit_reason;	/* reason for this kind of fit */
 	unsigned int pairs;	/* number of polls whose first two exchanges were compared */
-	enum tsct_fit_place slow_place;	/* place in polls that these pairs show to be slow */
+	enum tsct_fit_place slow_place;	/* slow place in polls, by comparison of these exchanges */
 	char reason[160];	/* reason why the source is not used; or "" */
 };
 

@@ -50,7 +50,7 @@ struct tsct_schedule *
 tsct_schedule_new(const struct tsct_schedule_options *options);
 void tsct_schedule_free(struct tsct_schedule *schedule);
 
-/* Applies new options, except @first, to a schedule. Its members, and an open session, stay. */
+/* Applies new options, except @first, to a schedule; keeps its members and an open session. */
 void tsct_schedule_configure(struct tsct_schedule *schedule,
 			     const struct tsct_schedule_options *options);
 

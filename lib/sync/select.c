@@ -210,7 +210,7 @@ struct tsct_combined tsct_combine(struct tsct_combine_peer *peers, unsigned int 
 	for (i = 0; i < nr; i++) {
 		double w = peers[i].weight;
 
-		/* Rates differ by about 1e-8 only: computes the mean of their differences. */
+		/* Rates differ by about 1e-8 only: averages their differences. */
 		ret.rate += w * (peers[i].rate - peers[0].rate);
 		noise2 += w * w * peers[i].sd_ns * peers[i].sd_ns;
 		squares += w * w;
@@ -322,10 +322,10 @@ static unsigned int timeline_weight(const struct tsct_cluster *cluster,
 
 /*
  * Keeps the current timeline unless another timeline has a higher weight, or no source
- * on the current timeline has a valid estimate of the time. While the current timeline has
- * any weight, only upstream sources count for another timeline. When a master starts a new
- * timeline, nodes change to it in the order of their depth, and a node that has not changed
- * yet does not draw back the nodes that it follows.
+ * on the current timeline has a valid estimate of the time. While the current timeline
+ * has any weight, only upstream sources count for another timeline. When a master
+ * starts a new timeline, nodes change to it in the order of their depth, and a node
+ * that has not changed yet does not make the nodes that it follows change back.
  */
 static void select_timeline(const struct tsct_cluster *cluster,
 			    struct tsct_cluster_selection *ret)
