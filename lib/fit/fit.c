@@ -82,25 +82,25 @@ const char *tsct_fit_error(int err)
 #define SHARP_RATIO		0.48
 /* Covariance of hull and regression, as a fraction of the smaller variance. The fraction is
  * 1 if the estimate with the smaller variance is the best possible one, and 0 if both are
- * independent. In most rows of tests/netsim/fits it is 0.5 to 1. */
+ * independent. In most rows of tests/netsim/fits the fraction is 0.5 to 1. */
 #define COVARIANCE		0.7
 /* Largest distance between hull and regression that their variances explain, in standard
  * deviations of that distance */
 #define UNEXPLAINED_SDS		2.0
-/* Largest log_asymmetry, in its standard deviations, with which the delays of requests
- * count as distributed like those of answers */
+/* Largest log_asymmetry, in standard deviations of log_asymmetry, at which the
+ * delays of requests count as distributed like those of answers */
 #define ASYMMETRY_SDS		4.0
 /* Least number of exchanges for the statistics; with fewer, hull and regression both
  * have weight 0.5. */
 #define STATISTICS_NR_MIN	12
 
-/* The hull's estimate is discarded if its distance from Theil-Sen's estimate exceeds
- * this many standard deviations of both, plus the bias of Theil-Sen, and the regression
- * agrees with Theil-Sen rather than with the hull. */
+/* The hull's estimate is discarded if its distance from Theil-Sen's estimate
+ * exceeds this many standard deviations of both estimates, plus the bias of
+ * Theil-Sen, and the regression agrees with Theil-Sen rather than with the hull. */
 #define WITNESS_SDS		4.0
 
-/* True: some exchanges are of a session. Errors within a session are not independent: the
- * regression takes that into account, the hull's standard deviation does not. */
+/* Returns true if some exchanges are of a session. Errors within a session are not independent:
+ * the regression takes that into account, the hull's standard deviation does not. */
 static bool has_session(const struct tsct_plane *plane)
 {
 	unsigned int i;
@@ -157,17 +157,17 @@ static double regression_variance(const struct tsct_fit_candidate *regression)
 	return regression->sd * regression->sd * (1 + 4 / regression->effective_nr);
 }
 
-/* True: the delays of requests are distributed unlike those of answers, so that the
- * regression is biased. A density estimated from n delays has a relative deviation of 1 /
- * sqrt(n), and n is a quarter of the delays. */
+/* Returns true if the delays of requests are distributed unlike those of
+ * answers, so that the regression is biased. A density estimated from n delays
+ * has a relative deviation of 1 / sqrt(n), and n is a quarter of the delays. */
 static bool is_asymmetric(const struct tsct_fit_candidate *hull)
 {
 	return hull->log_asymmetry > ASYMMETRY_SDS * sqrt(8.0 / window_nr(hull));
 }
 
-/* True: if hull and regression are further apart than their deviations explain, the
- * regression is wrong. Its errors are normally distributed only if delays look like noise
- * of packet times: without a sharp minimum, and alike in both directions. */
+/* Returns true if a large difference between hull and regression, beyond their deviations, shows
+ * that the regression is wrong. The regression's errors are normally distributed only if delays
+ * look like noise of packet times: without a sharp minimum, and alike in both directions. */
 static bool is_hull_reliable(const struct tsct_plane *plane,
 			     const struct tsct_fit_candidate *hull)
 {
@@ -187,8 +187,8 @@ static double unexplained(const struct tsct_fit_candidate *hull,
 		    UNEXPLAINED_SDS * UNEXPLAINED_SDS * explained, 0);
 }
 
-/* Weight of the first of two estimates in the mean of least variance. @a, @b: their
- * variances */
+/* Weight of the first of two estimates in the mean of least variance. @a, @b:
+ * variances of the two estimates */
 static double best_weight(double a, double b)
 {
 	double covariance = COVARIANCE * fmin(a, b);
@@ -196,10 +196,10 @@ static double best_weight(double a, double b)
 	return (b - covariance) / (a + b - 2 * covariance);
 }
 
-/* True: Theil-Sen's estimate, @witness, is further from the hull than both deviations and
- * the bias of Theil-Sen explain, and the regression is closer to Theil-Sen than to the
- * hull. If all queueing is in one direction, that bias is half the median excess of the
- * round trips over the shortest one. */
+/* Returns true if Theil-Sen's estimate, @witness, is further from the hull than
+ * both deviations and the bias of Theil-Sen explain, and the regression is closer
+ * to Theil-Sen than to the hull. If all queueing is in one direction, that bias is
+ * half the median excess of the round trips over the shortest one. */
 static bool is_contradicted(const struct tsct_plane *plane,
 			    const struct tsct_fit_candidate *hull,
 			    const struct tsct_fit_candidate *regression,
@@ -393,9 +393,9 @@ static void choose_used(struct tsct_plane *plane)
 		plane->point[i].used = plane->point[i].sound || plane->nr == 1;
 }
 
-/* Makes the fit from the points that do not contradict others (flag `sound`). If that
- * clears the flag of more points, updates @bounds, the error bounds of the fit.
- * @slow_limit: result of tsct_plane_find_slow_routes() */
+/* Makes the fit from the points that do not contradict other points (flag `sound`).
+ * If making the fit clears the flag of more points, updates @bounds, the error
+ * bounds of the fit. @slow_limit: result of tsct_plane_find_slow_routes() */
 static void make_estimate(struct tsct_plane *plane, double slow_limit,
 			  struct tsct_fit_bounds *bounds, bool *keep,
 			  struct tsct_fit *fit)

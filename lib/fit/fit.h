@@ -63,7 +63,7 @@ static inline bool tsct_fit_is_reference(enum tsct_fit_kind kind)
 
 /* Reason for which auto used hull, regression or both */
 enum tsct_fit_reason {
-	TSCT_FIT_REQUESTED,	/* the kind was given: it is not auto */
+	TSCT_FIT_REQUESTED,	/* the caller chose the kind, not auto */
 	TSCT_FIT_EDGE,		/* hull: delays have a sharp minimum */
 	TSCT_FIT_NOISE,		/* regression: errors of packet times hide the minimum */
 	TSCT_FIT_BOTH,		/* weighted mean: unclear; the smaller weight is over 0.1 */
@@ -75,9 +75,9 @@ enum tsct_fit_reason {
 /* Options of a fit; all zero: the defaults */
 struct tsct_fit_options {
 	enum tsct_fit_kind kind;
-	double hz;		/* local counter's frequency, roughly; 0: 1e9 */
+	double hz;		/* local counter's frequency, roughly; 0 selects 1e9 Hz */
 	double wander_ppb;	/* limit of the change of the rate between both
-				 * counters, ppb per second; 0:
+				 * counters, ppb per second; 0 selects
 				 * TSCT_FIT_WANDER_PPB */
 	double asymmetry;	/* known delay of requests minus delay of answers, local
 				 * cycles */
@@ -138,11 +138,11 @@ struct tsct_fit {
  *	a single exchange
  * @keep: room for @nr flags, set for the exchanges that were used; may be NULL
  *
- * Returns 0; -ENODATA: no exchange, or only impossible ones (such as an answer that was
- * received before its request was sent); -EINVAL: exchanges not in order, or an unknown
- * kind; -EOPNOTSUPP: a reference fit in `make CORE=1`; -ENOMEM; -ERANGE: a counter does
- * not increase, or the rate is less than half or more than twice the nominal rate (spline:
- * the average rate), or the exchanges span half the range of 64 bits. With one exchange, the rate is the nominal rate,
+ * Returns 0, -ENODATA if there is no possible exchange (impossible is an answer received before
+ * its request was sent), -EINVAL if exchanges are not in order or the kind is unknown, -EOPNOTSUPP
+ * for a reference fit in `make CORE=1`, -ENOMEM, or -ERANGE if a counter does not increase, the
+ * rate is less than half or more than twice the nominal rate (spline: the average rate), or the
+ * exchanges span half the range of 64 bits. With one exchange, the rate is the nominal rate,
  * @remote_hz / options->hz. The caller frees *ret_fit by tsct_fit_free(). On failure
  * *ret_fit is undefined, but has no memory to free.
  */
@@ -151,9 +151,9 @@ int tsct_fit_make(const struct tsct_exchange *x, unsigned int nr,
 		  struct tsct_fit *ret_fit, bool *keep);
 
 /*
- * Reserves memory for @nr pieces (at least 1) of a fit that has none, and sets the
- * number of pieces. Returns the pieces, to be set by the caller, or NULL: out of memory.
- * tsct_fit_free() frees the memory; for one piece there is none.
+ * Reserves memory for @nr pieces (at least 1) of a fit that has none, and sets
+ * the number of pieces. Returns the pieces, to be set by the caller, or NULL if
+ * out of memory. tsct_fit_free() frees the memory; one piece needs no memory.
  */
 struct tsct_cubic *tsct_fit_reserve(struct tsct_fit *fit, unsigned int nr);
 void tsct_fit_free(struct tsct_fit *fit);
@@ -181,7 +181,7 @@ double tsct_fit_rate(const struct tsct_fit *fit, __u64 local);
 /* Returns the kind of fit with a name, or -EINVAL. */
 int tsct_fit_kind_of(const char *name);
 const char *tsct_fit_name(enum tsct_fit_kind kind);
-/* Returns the reason in a word: "edge", "noise", "both", "few", "contradiction"; or "". */
+/* Returns the reason in a word: "edge", "noise", "both", "few", "contradiction" or "". */
 const char *tsct_fit_reason_text(enum tsct_fit_reason reason);
 /* Describes an error of tsct_fit_make() as text. */
 const char *tsct_fit_error(int err);

@@ -66,8 +66,8 @@ static unsigned int make_hull(struct tsct_corner *corners, unsigned int nr, bool
 
 /*
  * Builds the hulls of the points with index @from and above whose flag `sound` is set.
- * False: there are no such points. Points are in order of the requests' times. Their
- * answers are not if one answer overtook another.
+ * Returns false if there are no such points. Points are in order of the requests'
+ * times. Their answers may be in another order, if one answer overtook another.
  */
 static bool build_hulls(const struct tsct_plane *plane, unsigned int from,
 			struct bound_hulls *ret)
@@ -173,8 +173,8 @@ static bool is_before_minimum(const struct bound_hulls *hulls, double q)
 	return lower_corner(hulls, q)->u > 0;
 }
 
-/* Bisects the range of slopes @q, to find the slope at which @test changes: it is true on
- * the side of q.min, false on the side of q.max. q.min may be the larger end. */
+/* Bisects the range of slopes @q, to find the slope at which @test changes: @test is true
+ * on the side of q.min, false on the side of q.max. q.min may be the larger end. */
 static struct tsct_fit_range
 bisect(const struct bound_hulls *hulls, struct tsct_fit_range q,
        bool (*test)(const struct bound_hulls *hulls, double q))
@@ -225,8 +225,8 @@ static double end_of_gap(const struct bound_hulls *hulls, double in, double out)
 }
 
 /* Finds the range of the offset f(0) and of the slope f'(0) that the constraints allow,
- * by the points with index @from and above whose flag `sound` is set. False: the
- * constraints contradict each other, or there are no such points. */
+ * by the points with index @from and above whose flag `sound` is set. Returns false if
+ * the constraints contradict each other, or there are no such points. */
 static bool solve_bounds(const struct tsct_plane *plane, unsigned int from,
 			 struct tsct_fit_bounds *ret)
 {

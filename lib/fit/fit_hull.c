@@ -207,7 +207,7 @@ static struct tsct_window nearest_window(const struct tsct_plane *plane,
 	return window;
 }
 
-/* True: the window has enough used points to measure the minimum of the delays. */
+/* Returns true if the window has enough used points to measure the minimum of the delays. */
 static bool is_filled(const struct tsct_plane *plane,
 		      const struct tsct_window *window)
 {
@@ -362,8 +362,8 @@ struct hull_edge {
 	unsigned int nr;	/* number of used exchanges: each has one delay */
 };
 
-/* Returns by how much an exchange's delay in one direction exceeds the minimum that the
- * hull gives, counts. @up: true: delay of the request; false: of the answer */
+/* Returns the excess of an exchange's delay in one direction over the minimum that the hull
+ * gives, counts. @up: true for the delay of the request, false for that of the answer */
 static double delay_of(const struct tsct_point *p, const struct hull *hull,
 		       bool up)
 {
@@ -372,9 +372,9 @@ static double delay_of(const struct tsct_point *p, const struct hull *hull,
 	return up ? p->up - hull->above - sag : hull->below + sag - p->low;
 }
 
-/* Mean number of delays per direction that are 0 because the hull's line touches their
- * points: three delays of both directions determine the line's slope and offset, and the
- * gap. They do not belong to the distribution of delays. */
+/* Mean number of delays per direction that are 0 because the hull's line touches
+ * their points: three delays of both directions determine the line's slope and
+ * offset, and the gap. These delays do not belong to the distribution. */
 #define TOUCHED	1.5
 
 /* Mean of the shorter half of some delays, without the TOUCHED ones, divided by the maximum

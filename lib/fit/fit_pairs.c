@@ -24,9 +24,9 @@
  */
 #define SIGNIFICANT	2.24
 /*
- * Limit used in place of SIGNIFICANT if less than LEFT_MIN of the exchanges remain without
- * the first ones of polls, because most polls are a single request: one fit in 200 drops
- * most of its exchanges needlessly. A larger limit would miss more slow first places.
+ * Limit used in place of SIGNIFICANT if less than LEFT_MIN of the exchanges would remain
+ * without the first exchanges of polls, because most polls are a single request: one fit in 200
+ * drops most of its exchanges needlessly. A larger limit would miss more slow first places.
  */
 #define SIGNIFICANT_LEFT	2.8
 #define LEFT_MIN		0.4
@@ -60,16 +60,16 @@ static bool follows_answer(const struct tsct_exchange *x, const struct tsct_poin
 	return x[p->index].flags & TSCT_EXCHANGE_FOLLOWS;
 }
 
-/* True: the request of the next point was sent right after the answer of point @p. The flag
- * TSCT_EXCHANGE_FOLLOWS does not prove that: a full window drops exchanges
- * (lib/sync/source_fit.c), so the first exchange of a poll may be beside the second one of
- * another. */
+/* Returns true if the request of the next point was sent right after the answer
+ * of point @p. The flag TSCT_EXCHANGE_FOLLOWS does not prove that: a full
+ * window drops exchanges (lib/sync/source_fit.c), so a poll's first exchange
+ * may be beside another poll's second exchange. */
 static bool is_followed(const struct tsct_exchange *x, const struct tsct_point *p)
 {
 	return follows_answer(x, p + 1) && p[1].u1 - p->u4 < FOLLOWS_MAX_S;
 }
 
-/* True: point @p is the first of a pair, and the next point is the second. */
+/* Returns true if point @p is the first of a pair, and the next point is the second. */
 static bool begins_pair(const struct tsct_plane *plane, const struct tsct_exchange *x,
 			const struct tsct_point *p)
 {

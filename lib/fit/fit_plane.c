@@ -102,8 +102,8 @@ static double seconds(const struct tsct_plane *plane, __u64 local)
 }
 
 /* Median rate of the remote counter, counts per cycle, from pairs of exchanges:
- * exchange i and exchange i + @nr / 2, of the @nr exchanges @x. 0: no pair gives a
- * rate */
+ * exchange i and exchange i + @nr / 2, of the @nr exchanges @x. Returns 0 if no
+ * pair gives a rate. */
 static double median_rate(const struct tsct_exchange *x, unsigned int nr,
 			  double *scratch)
 {
@@ -184,8 +184,8 @@ static int choose_rate(struct tsct_plane *plane, const struct tsct_exchange *x,
 	return 0;
 }
 
-/* Makes a point of an exchange. False: the exchange is impossible, even if the nominal
- * rates are wrong. */
+/* Makes a point of an exchange. Returns false if the exchange is impossible,
+ * even if the nominal rates are wrong. */
 static bool point_of(const struct tsct_plane *plane,
 		     const struct tsct_exchange *x, struct tsct_point *ret)
 {
@@ -500,9 +500,9 @@ void tsct_theil_sen(const struct tsct_plane *plane,
 #define CHANGE_NR	3
 
 /*
- * Rejects points that are too far from the line. The middle of an exchange is off by at
- * most half of the round trip, and so is a line through most middles. A point that is
- * further off has wrong packet times, or its source is wrong.
+ * Rejects points that are too far from the line. The middle of an exchange is
+ * off by at most half of the round trip, and so is a line through most middles.
+ * If a point is further off, its packet times or its source are wrong.
  */
 static void reject_far(struct tsct_plane *plane,
 		       const struct tsct_fit_candidate *others)

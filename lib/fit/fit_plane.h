@@ -48,7 +48,7 @@ struct tsct_point {
 				 * points */
 };
 
-/* True: the middle of the point's exchange is used for the estimate. */
+/* Returns true if the middle of the point's exchange is used for the estimate. */
 static inline bool tsct_point_has_middle(const struct tsct_point *point)
 {
 	return point->used && !point->slow_route;
@@ -75,7 +75,7 @@ struct tsct_plane {
 				 * subtracted from measured offsets, counts */
 	double min_rtt;		/* shortest plausible round trip, counts */
 	unsigned int nr_pairs;	/* number of polls whose first two exchanges were compared */
-	enum tsct_fit_place slow_place;	/* place in polls that these pairs show to be slow */
+	enum tsct_fit_place slow_place;	/* slow place in polls, by comparison of these exchanges */
 	unsigned int nr;
 	struct tsct_point *point;	/* array of nr points, in order of t1 */
 	/* allocated memory for 2 nr points: the array `point`, and a copy of the used ones */
@@ -127,10 +127,10 @@ void tsct_plane_reject_short(struct tsct_plane *plane);
 
 /*
  * tsct_plane_compare_pairs - compare the first exchanges of polls with the exchanges that
- *	follow at once; if those of one place are slower in either direction, it is slow
+ *	follow at once; a place whose exchanges are slower in either direction is slow
  * tsct_plane_find_slow_routes - find stretches of time without a fast exchange
  *	Returns the deviation, in counts, above which an estimate without these stretches
- *	is worse than one with them; HUGE_VAL: there is no such stretch
+ *	is worse than one with them, or HUGE_VAL if there is no such stretch
  * @x: exchanges that the points were made of
  *
  * The first function sets slow_place, and clears `used`, of points in the slow place; it sets
@@ -194,8 +194,8 @@ void tsct_plane_reject_outliers(struct tsct_plane *plane);
 /*
  * Makes a reference fit. @keep: array of one flag per exchange. The caller sets the
  * flags of the exchanges that have a point in @plane. The function clears the flags of
- * those exchanges that the fit does not use. Returns 0, -ENOMEM, -ERANGE, -ENODATA; or
- * -EOPNOTSUPP: this program is without lib/reference, which no core needs.
+ * those exchanges that the fit does not use. Returns 0, -ENOMEM, -ERANGE, -ENODATA, or
+ * -EOPNOTSUPP if this program was built without lib/reference (`make CORE=1`).
  */
 int tsct_fit_reference(struct tsct_plane *plane, enum tsct_fit_kind kind,
 		       const struct tsct_exchange *x, unsigned int nr, bool *keep,

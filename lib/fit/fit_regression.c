@@ -28,10 +28,10 @@ static const double shares[SHARES] = { 0.03, 0.1, 0.3, 1, 4 };
 #define SESSION_CORRELATION	0.2
 
 /*
- * The likelihood assumes independent errors, but the exchanges of a poll share the state of
- * queues: so the noise is chosen by one exchange of each poll. If there are fewer than
- * POLLS_MIN polls, it is chosen by all exchanges: the first two predict nothing, and two
- * values are to be chosen.
+ * The likelihood assumes independent errors, but the exchanges of a poll share
+ * the state of queues: so share and wander are chosen by one exchange of each
+ * poll. With fewer than POLLS_MIN polls, they are chosen by all exchanges: the
+ * first two predict nothing, and two values are to be chosen.
  */
 #define POLLS_MIN	8
 
@@ -63,8 +63,8 @@ struct kalman {
 				 * rate; variance of the rate */
 	double log_var;		/* sum of the logarithms of the expected variances of
 				 * the predictions' errors */
-	double product;		/* product of those expected variances that log_var does
-				 * not include yet: saves logarithms */
+	double product;		/* product of the expected variances that are
+				 * not yet in log_var: saves logarithms */
 	/* weighted sum, over all predictions, of the squared error divided by the
 	 * error's expected variance; sum of the weights */
 	double chi2, nr;
@@ -145,9 +145,9 @@ static long next_used(const struct middles *middles, long i, long to, long by)
 }
 
 /*
- * Runs @nr filters over points [from, to), or backwards if to < from. The filters run
- * interleaved, which is faster, as each filter has long dependency chains. False: no
- * point is used.
+ * Runs @nr filters over points [from, to), or backwards if to < from. The
+ * filters run interleaved, which is faster, as each filter has long dependency
+ * chains. Returns false if no point is used.
  */
 static bool run_filters(const struct middles *middles, long from, long to,
 			const double *wander, struct kalman *f, unsigned int nr)

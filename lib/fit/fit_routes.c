@@ -20,9 +20,9 @@
  * probability of 4^-STRETCH: once in 65000 polls.
  */
 #define STRETCH		8
-/* Number of blocks of STRETCH polls that show the round trips of the fastest route: those
- * whose slowest poll is fastest. The upper quartile of their round trips is that of the
- * route, within a tenth of the polls (sqrt(1/4 * 3/4 / 24) = 0.09). */
+/* Number of blocks of STRETCH polls that show the round trips of the fastest route: the
+ * blocks whose slowest poll is fastest. The upper quartile of their round trips is the
+ * route's upper quartile, within a tenth of the polls (sqrt(1/4 * 3/4 / 24) = 0.09). */
 #define FAST_BLOCKS	3
 
 /* A block of STRETCH successive polls */
@@ -31,14 +31,14 @@ struct block {
 	double slowest;		/* longest round trip of these points, counts */
 };
 
-/* True: the point represents its poll, as its round trip is the shortest. */
+/* Returns true if the point represents its poll, as its round trip is the shortest. */
 static bool is_poll(const struct tsct_point *p)
 {
 	return p->used && p->shortest;
 }
 
-/* Measures the block of polls from point @from on. False: there are fewer than STRETCH
- * polls. */
+/* Measures the block of polls from point @from on. Returns false if there are
+ * fewer than STRETCH polls. */
 static bool measure_block(const struct tsct_plane *plane, unsigned int from,
 			  struct block *ret)
 {

@@ -68,13 +68,13 @@ int tsct_axis_from_params(struct tsct_axis *ret_axis, __u64 base, __s64 base_ns,
 /* ---- numbers --------------------------------------------------------------- */
 
 /* Largest distance between a cubic and the exact straight lines that replace it, ns.
- * Rounding of coefficients adds to it; the sum of both is less than 0.1 ns. */
+ * Rounding of coefficients adds to this distance; the sum is less than 0.1 ns. */
 #define BEND_NS		(1.0 / 16)
 /* Limit of the size of 128-bit numbers: sums of a few numbers below it do not overflow. */
 #define LARGE		((tsct_s128)1 << 124)
 #define TICK		((tsct_s128)1 << 64)
-/* Correction added to a value, in 2^-64 ticks. All roundings are downwards and in sum less
- * than this, so a value of exactly a whole tick does not become the tick before. */
+/* Correction added to a value, in 2^-64 ticks. All roundings are downwards, and their sum is less
+ * than the correction, so a value of exactly a whole tick does not become the tick before. */
 #define ROUND_UP	((tsct_s128)1 << (64 - 22))
 
 /* Sets *ret to m * 2^e * num / den, rounded down. Returns false if the result is too large. */
@@ -287,8 +287,8 @@ static __u32 choose_step(const struct tsct_mapping_curve *curve, double u_end,
 
 /* ---- the mapping ----------------------------------------------------------- */
 
-/* Adds to the mapping a curve for @len ticks from tick @from on. @next: the cubic after
- * @piece; NULL: @piece is the last cubic of the mapping */
+/* Adds to the mapping a curve for @len ticks from tick @from on. @next: the
+ * cubic after @piece, or NULL if @piece is the last cubic of the mapping */
 static int add_curve(struct tsct_mapping *mapping, const struct tsct_cubic *piece,
 		     const struct tsct_cubic *next, const struct tsct_axis *axis,
 		     __u64 from, __u64 len)

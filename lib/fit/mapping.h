@@ -69,9 +69,9 @@ void tsct_reduce(__u64 *a, __u64 *b);
  * tsct_axis_from_params - from clock params of a counter: time @base_ns at count @base,
  *	and counts of @mult * 2^-56 ns
  *
- * Return 0; -EINVAL: a clock does not advance, @base_ns is negative, or @hz is below
- * TSCT_AXIS_HZ_MIN; -ERANGE: too many ticks (at 1 GHz there is room up to the year 2554,
- * at 10 GHz up to 2028), or a ratio that takes more than 64 bits in lowest terms.
+ * Return 0, -EINVAL if a clock does not advance, @base_ns is negative, or @hz is below
+ * TSCT_AXIS_HZ_MIN, or -ERANGE if there are too many ticks (at 1 GHz there is room up to the year
+ * 2554, at 10 GHz up to 2028), or a ratio in lowest terms needs more than 64 bits.
  */
 int tsct_axis_from_run(struct tsct_axis *ret_axis, __u64 begin, __u64 end,
 		       __u64 begin_ns, __u64 end_ns, __u64 hz);
@@ -145,10 +145,10 @@ struct tsct_mapping {
  *
  * A gap of less than a nanosecond between two pieces is spread over the earlier piece.
  *
- * Returns 0; -EINVAL: no pieces, not in order, not connected, an invalid axis, or begin
- * after end; -ERANGE: the function does not rise everywhere (by a thousandth of its
- * mean rate at least), or numbers are too large or not finite. Then *ret is not to be
- * used.
+ * Returns 0, -EINVAL if there are no pieces, pieces are not in order or not connected, the axis
+ * is invalid, or @begin is after @end, or -ERANGE if the function does not rise everywhere (by a
+ * thousandth of its mean rate at least), or numbers are too large or not finite. After an error,
+ * *ret must not be used.
  */
 int tsct_mapping_build(struct tsct_mapping *ret, const struct tsct_cubic *piece,
 		       unsigned int nr, const struct tsct_axis *axis,
@@ -156,7 +156,7 @@ int tsct_mapping_build(struct tsct_mapping *ret, const struct tsct_cubic *piece,
 
 /*
  * tsct_mapping_find_line - get the straight line of the mapping on which the local tick
- * @local lies. Returns 0; -ERANGE: the mapping's range does not include @local.
+ * @local lies. Returns 0, or -ERANGE if the mapping's range does not include @local.
  */
 int tsct_mapping_find_line(const struct tsct_mapping *mapping, __u64 local,
 			   struct tsct_mapping_line *ret_line);
@@ -167,8 +167,8 @@ struct tsct_mapping_cursor {
 	const struct tsct_mapping *mapping;
 	struct tsct_mapping_line line;
 	__u64 last_local, last_global;	/* ticks of the last event */
-	/* number of events whose global tick was raised, because the mapping gave a
-	 * tick that was not after that of the event before */
+	/* number of events whose global tick was raised, because the mapping
+	 * gave a tick that was not after the previous event's */
 	__u64 monotonic_fixups;
 	/* largest difference, global ticks, between the raised tick of an event and the
 	 * lower tick that the mapping gave */
@@ -188,8 +188,8 @@ int tsct_mapping_cursor_seek(struct tsct_mapping_cursor *cursor, __u64 local);
 /*
  * tsct_mapping_cursor_next - get the global tick of the location's next event
  *
- * Returns 0; -EINVAL: the event's local tick is before that of the last event, or before
- * mapping->begin; -ERANGE: it is after mapping->end. On error, nothing changes.
+ * Returns 0, -EINVAL if the local tick is before the last event's or before mapping->begin, or
+ * -ERANGE if the local tick is after mapping->end. On error, nothing changes.
  */
 static inline int tsct_mapping_cursor_next(struct tsct_mapping_cursor *c,
 					   __u64 local, __u64 *ret_global)

@@ -1,29 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The history of a node's clocks: what a counter value, or a reading of one of the kernel's
- * clocks, was in CLOCK_REALTIME and in the cluster's time, days ago.
+ * The history of a node's clocks: converts a counter value, or a reading of a clock of the kernel,
+ * from days ago to CLOCK_REALTIME and to the cluster's time.
  *
  * A history is a directory of files. Each file belongs to one boot and one source of the
- * counter, and consists of records of one size, each with a checksum, so a file that was cut
- * or damaged anywhere loses those records and no others. A file begins with a HEADER; then
- * come groups of records:
+ * counter, and consists of records of one size, each with a checksum, so a damaged file loses
+ * only its damaged records. A file begins with a HEADER; groups of records follow:
  *
- *   REAL...	lines from the counter to CLOCK_REALTIME, each for a range of the counter, with
- *		the bound of its error there. A line replaces several of the clock's
- *		segments; its bound includes its distance from them
+ *   REAL...	lines from the counter to CLOCK_REALTIME, each for a range of the counter and
+ *		with an error bound. A line replaces several of the clock's segments; the
+ *		line's error bound includes its distance from these segments
  *   CLUSTER...	the same for the cluster's time
- *   PAIRING	CLOCK_REALTIME and CLOCK_BOOTTIME against CLOCK_MONOTONIC, and
- *		CLOCK_MONOTONIC_RAW against the counter. It holds for all lines before it of
- *		its epoch: REALTIME - MONOTONIC and BOOTTIME - MONOTONIC are constants of an
- *		epoch, which ends with each setting of the clock and each suspend, and
- *		MONOTONIC_RAW is a straight line of the counter
- *   OPEN...	lines after the last REAL that no sample of the clock has confirmed yet
- *   LIVE	params in force: what is known about the time after the last line
+ *   PAIRING	differences REALTIME - MONOTONIC and BOOTTIME - MONOTONIC, and the line from
+ *		the counter to CLOCK_MONOTONIC_RAW. A PAIRING holds for the preceding lines of
+ *		its epoch: both differences are constant within an epoch, because setting the
+ *		clock, or a suspend, ends the epoch
+ *   OPEN...	lines after the last REAL, which no sample of the clock has confirmed yet
+ *   LIVE	params in force, which give the time after the last line
  *
- * An interval of the counter that no line covers is unknown: the daemon did not run, or the
- * clock was disrupted. Nothing is interpolated there. Where a daemon continued the epoch of the
- * previous one, its first lines span the time between both: its first PAIRING holds only if it
- * agrees with the previous daemon's last.
+ * In an interval of the counter that no line covers, the time is unknown and is not interpolated:
+ * the daemon did not run, or the clock was disrupted. Where a daemon continued the previous
+ * daemon's epoch, the first lines also cover the time without a daemon: the new daemon's first
+ * PAIRING holds only if it agrees with the previous daemon's last PAIRING.
  *
  * Bytes are in the machine's order. Pure, except for tsct_history_load().
  */
@@ -57,28 +55,28 @@ struct tsct_history_header {
 	__u32 reserved0;
 };
 
-/* The clocks against each other, as measured from the last PAIRING of the epoch to this one. */
+/* Differences and rates between the clocks, measured since the previous PAIRING of the epoch */
 struct tsct_history_pairing {
 	__u64 raw_before, raw_after;	/* counter before and after MONOTONIC_RAW was read */
 	__s64 raw_ns;
 	__u64 rate_mult;		/* rate of MONOTONIC_RAW, 2^-56 ns per cycle */
-	__u64 rate_error_ppt;		/* bound of its relative error, 10^-12 */
+	__u64 rate_error_ppt;		/* bound of the relative error of rate_mult, 10^-12 */
 	__s64 real_min_ns, real_max_ns;	/* REALTIME - MONOTONIC */
 	__s64 boot_min_ns, boot_max_ns;	/* BOOTTIME - MONOTONIC */
-	/* largest bound of CLOCK_REALTIME's error to UTC meanwhile, ns; U64_MAX: unknown */
+	/* largest error bound of CLOCK_REALTIME relative to UTC meanwhile, ns; U64_MAX: unknown */
 	__u64 utc_error_ns;
 	__u32 has_raw;			/* 1: raw_* and rate_* are valid */
-	__u32 changed;			/* 1: a difference of two clocks changed in the epoch by
-					 * too little to be detected; real_* and boot_* are void */
+	__u32 changed;			/* 1: a difference of two clocks changed, but by too
+					 * little to end the epoch; real_* and boot_* are void */
 };
 
 /*
- * In segments of CLUSTER, `epoch` numbers the intervals without a jump, `cause` is the
- * cluster's epoch on this node, `reserved` the node id of the master, and `reserved0` the number
- * that the master gave to its timeline; 0: the time is not that of a master.
+ * In segments of CLUSTER, `epoch` is the number of an interval without a jump, `cause` the
+ * cluster's epoch on this node, `reserved` the master's node id, and `reserved0` the
+ * master's number for its timeline; the last two are 0 if the time is not that of a master.
  */
 struct tsct_history_record {
-	__u64 checksum;		/* of all bytes behind it */
+	__u64 checksum;		/* checksum of all bytes after this member */
 	__u16 kind;		/* enum tsct_history_kind */
 	__u16 status;		/* LIVE: TSCT_STATUS_* of the params */
 	__u32 epoch;		/* the clock's epoch, also in PAIRING and LIVE */
@@ -98,19 +96,19 @@ bool tsct_history_valid(const struct tsct_history_record *record);
 
 /* ---- writing: history_write.c --------------------------------------------- */
 
-/* Input of one tick of the timekeeper */
+/* Input of tsct_history_feed() at one tick of the timekeeper */
 struct tsct_history_input {
 	const struct tsct_clock_copy *copy;	/* published state and segments */
-	/* measured in this epoch, at this tick: a pairing of one moment, `changed` 0 */
+	/* differences and rates measured at this tick, in the epoch of `copy`; `changed` is 0 */
 	struct tsct_history_pairing pairing;
 };
 
-/* Segments of one clock that become one line */
+/* Segments of one clock that will be joined to one line */
 #define TSCT_HISTORY_PARTS	64
 struct tsct_history_line {
 	struct tsct_clock_segment part[TSCT_HISTORY_PARTS];
 	unsigned int nr;
-	__u64 done;			/* the counter up to which segments were taken */
+	__u64 done;			/* end of the last segment added, cycles */
 	bool has_done;
 };
 
@@ -122,14 +120,14 @@ struct tsct_history_writer {
 	struct tsct_clock_copy cluster_copy;	/* the cluster's params as segments */
 	__u64 cluster_master;
 	__u32 cluster_epoch, cluster_timeline;
-	struct tsct_history_pairing pairing;	/* in pairing_epoch, since the last group */
-	bool has_pairing, pairing_put;	/* pairing_put: nothing was measured since it was written */
-	bool suspect;			/* the last tick's pairing contradicts `pairing`: the epoch ends,
-					 * or the pairing is void */
-	bool changed;			/* the pairing is void for lines before changed_cycles */
+	struct tsct_history_pairing pairing;	/* measured in pairing_epoch since the last group */
+	bool has_pairing, pairing_put;	/* pairing_put: no change since `pairing` was written */
+	bool suspect;			/* the last tick's pairing contradicts `pairing`:
+					 * either the epoch ends, or `pairing` is void */
+	bool changed;			/* `pairing` is void for lines before changed_cycles */
 	__u64 changed_cycles;
 	__u32 pairing_epoch;
-	double extra;			/* number of further lines that may be written early */
+	double extra;			/* number of extra lines that may be written */
 	__u64 extra_cycles;		/* the counter when `extra` was computed */
 };
 
@@ -138,15 +136,15 @@ void tsct_history_writer_init(struct tsct_history_writer *writer,
 			      void *ctx);
 
 /*
- * tsct_history_feed - write what is final since the last call; call it after each tick
+ * tsct_history_feed - write the records that are final since the last call; call it after each tick
  *
- * Returns false, with nothing taken: the counter was reset or its source changed, so a new
- * file and a new writer are needed.
+ * Returns false, without using @input, if the counter was reset or its source changed: the caller
+ * then needs a new file and a new writer.
  */
 bool tsct_history_feed(struct tsct_history_writer *writer,
 		       const struct tsct_history_input *input);
 
-/* Writes what is pending, and the open end. @copy: as in the last call of feed */
+/* Writes pending lines, OPEN and LIVE. @copy: as in the last call of tsct_history_feed() */
 void tsct_history_flush(struct tsct_history_writer *writer, const struct tsct_clock_copy *copy);
 
 /* ---- reading: history_read.c ---------------------------------------------- */
@@ -161,7 +159,7 @@ enum tsct_history_clock {
 	TSCT_HISTORY_CLOCKS,
 };
 
-/* "realtime", "monotonic", ...: names of the clocks, and NULL */
+/* Names of the clocks, such as "realtime"; then NULL */
 extern const char *const tsct_history_clock_names[TSCT_HISTORY_CLOCKS + 1];
 
 /* Writes a boot id as 32 hexadecimal digits. */
@@ -172,31 +170,31 @@ struct tsct_history;
 /* Numbers of files and damaged records found while reading a history */
 struct tsct_history_found {
 	unsigned int files, damaged_records, foreign_files;
-	char foreign[256];	/* name of a foreign file, and why it was not read */
+	char foreign[256];	/* name of a foreign file, and the reason why it was not read */
 };
 
 /*
  * tsct_history_load - read all files of boot @boot_id in @dir
- * @why: receives the reason of a failure, as a clause
+ * @why: text buffer of @size bytes; after a failure, the reason
  *
  * Reads only regular files that belong to root, this user or the owner of @dir, and that no
- * other user can write. Returns 0; -ENOENT: no such directory; -ENODATA: no file of that
- * boot; or another -errno.
+ * other user can write. Returns 0, -ENOENT if there is no such directory, -ENODATA if no file is
+ * of that boot, or another -errno.
  */
 int tsct_history_load(const char *dir, const __u8 boot_id[16], struct tsct_history **ret_history,
 		      struct tsct_history_found *ret_found, char *why, size_t size);
 struct tsct_history *tsct_history_new(void);
 void tsct_history_free(struct tsct_history *history);
 
-/* Adds a file's bytes. Returns 0, -EINVAL: no history, -EPROTO: another version, -ESTALE:
- * another boot, -ENOMEM. @boot_id: NULL: any boot */
+/* Adds the contents of a file. Returns 0, -ENOMEM, -EINVAL (not a history), -EPROTO
+ * (another version) or -ESTALE (not of @boot_id). @boot_id: NULL if any boot is accepted */
 int tsct_history_add(struct tsct_history *history, const void *bytes, size_t len,
 		     const __u8 *boot_id, unsigned int *ret_damaged);
 
 /* Adds the daemon's published clock, for the time after the last line. */
 int tsct_history_add_copy(struct tsct_history *history, const struct tsct_clock_copy *copy);
 
-/* Calls @boot for each boot in @dir with its 16 bytes. Returns 0 or -errno. */
+/* Calls @boot with the id of each boot that has files in @dir. Returns 0 or -errno. */
 int tsct_history_boots(const char *dir, void (*boot)(void *ctx, const __u8 boot_id[16]),
 		       void *ctx);
 
@@ -204,38 +202,37 @@ int tsct_history_boots(const char *dir, void (*boot)(void *ctx, const __u8 boot_
 struct tsct_history_time {
 	__s64 real_lo_ns, real_hi_ns;	/* CLOCK_REALTIME */
 	__u64 lo_cycles, hi_cycles;	/* the counter */
-	__u64 utc_error_ns;		/* CLOCK_REALTIME to UTC; U64_MAX: unknown */
+	__u64 utc_error_ns;		/* error of CLOCK_REALTIME to UTC; U64_MAX: unknown */
 	bool has_cluster;
 	__s64 cluster_lo_ns, cluster_hi_ns;
 	__u64 cluster_master;
-	__u32 cluster_timeline;	/* times are comparable between nodes of one master and timeline */
+	__u32 cluster_timeline;	/* nodes with equal master and timeline have comparable times */
 	__u32 epoch;
-	bool extrapolated;	/* after the last recorded sample of the clock */
+	bool extrapolated;	/* true: the time is after the last recorded sample of the clock */
 };
 
 #define TSCT_HISTORY_TIMES	8
 
 /*
- * tsct_history_convert - the times at which @clock had a value from @lo to @hi, inclusive
- * @clock: values of TSC are __u64, others __s64, ns
- * @ret_nr: number of times; more than one: the clock had the value that often, as
- *	CLOCK_REALTIME has after it was set back
+ * tsct_history_convert - get the times at which @clock had a value from @lo to @hi, inclusive
+ * @lo, @hi: __u64 cycles if @clock is TSC; else __s64 ns
+ * @ret_nr: number of times in @ret; more than 1 if the clock had such a value repeatedly, as
+ *	CLOCK_REALTIME does when it is set back
  *
- * Returns 0; -ERANGE: before all that is recorded; -EOVERFLOW: after it; -ENODATA: in an
- * interval about which nothing is known; -ENOENT: nothing is recorded of that clock; -E2BIG: there
- * are more times than the TSCT_HISTORY_TIMES in @ret.
+ * Returns 0, or: -ERANGE, the values are before the history; -EOVERFLOW, they are after it;
+ * -ENODATA, they are in an unknown interval; -ENOENT, nothing is recorded of @clock; -E2BIG, there
+ * are more than TSCT_HISTORY_TIMES times.
  */
 int tsct_history_convert(struct tsct_history *history, enum tsct_history_clock clock, __u64 lo,
 			 __u64 hi, struct tsct_history_time ret[TSCT_HISTORY_TIMES],
 			 unsigned int *ret_nr);
 
 /*
- * tsct_history_bends - the values of @clock, sorted, between which conversions are straight
+ * tsct_history_bends - get the values of @clock, from @lo to @hi and sorted, at which the rate of a
+ *	conversion may change: between two successive values, conversions are straight lines
  * @clock: not CLUSTER_TIME
  * @lo: not negative
- * @ret: an array of lib/base/array.h, for the caller to free
- *
- * Examines the values from @lo to @hi. Returns 0 or -ENOMEM.
+ * @ret: array of lib/base/array.h, which the caller must free. Returns 0 or -ENOMEM.
  */
 int tsct_history_bends(struct tsct_history *history, enum tsct_history_clock clock, __s64 lo,
 		       __s64 hi, __s64 **ret, __u32 *ret_nr);

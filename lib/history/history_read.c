@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads a history, and converts. A value of a clock becomes an interval of the counter, by the
- * lines of CLOCK_REALTIME and the pairings that hold for them. All lines that allow the value give
- * results. Results that touch in one epoch become one; an interval that reaches beyond the lines
- * gives none, because nothing is known there.
+ * Reads a history, and converts values of clocks. A value of a clock becomes an interval of the
+ * counter, by the lines of CLOCK_REALTIME and the pairings that hold for these lines. Each line
+ * that allows the value gives a result. Results of one epoch that touch are merged; a merged
+ * interval that is not covered by lines is dropped, because the time outside of lines is unknown.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -20,21 +20,22 @@
 #include "lib/base/text.h"
 #include "lib/clockpage/clock_params.h"
 
-#define BYTES_MAX	(1ULL << 30)	/* of a file */
+#define BYTES_MAX	(1ULL << 30)	/* largest size of a file */
 
-/* A line, or params */
+/* A line from the counter to a time, or clock params */
 struct entry {
-	__u64 begin_cycles, until_cycles;	/* range of the counter for which it is used */
-	__u64 sampled_cycles;			/* live: last sample that saw the entry */
-	struct tsct_clock_params params;	/* of a line: no slew, one error */
+	__u64 begin_cycles, until_cycles;	/* valid range of the counter */
+	__u64 sampled_cycles;			/* if live: the clock's last sample
+						 * while the entry was in force */
+	struct tsct_clock_params params;	/* a line has no slew and a constant error */
 	__u64 master;
 	__u32 epoch, timeline;
-	__u32 pairing;		/* index + 1; 0: none */
-	bool live;		/* an open end: OPEN or LIVE */
+	__u32 pairing;		/* index + 1 of the entry's pairing; 0: none */
+	bool live;		/* the entry is an open end: from a record OPEN or LIVE */
 };
 
-/* Entries of one epoch and timeline in the order of the counter. Their pairings know the same
- * clocks, so the values of each clock are in order, too */
+/* Successive entries of one epoch and timeline. Their pairings have data of the
+ * same clocks, so each clock's values are in order, too */
 struct history_run {
 	__u32 first, nr;
 };
@@ -49,22 +50,22 @@ struct tsct_history {
 	struct tsct_history_pairing *pairings;
 	struct history_runs real_runs, cluster_runs;
 	__u32 nr_real, nr_cluster, nr_pairings;
-	__u32 unpaired;		/* first line of REAL that waits for its pairing */
-	__u32 void_pairing;	/* index + 1 of the last pairing that did not hold; 0: none */
-	/* counter when that one was measured; if unknown, end of the last line then, + 1 */
+	__u32 unpaired;		/* first entry of `real` whose pairing was not read yet */
+	__u32 void_pairing;	/* index + 1 in `pairings` of the last void pairing; 0: none */
+	/* counter when void_pairing was measured; if unknown, 1 + the last line's end then */
 	__u64 void_until;
 	__u32 last_pairing;	/* index + 1 of this file's last pairing; 0: none yet */
 	__u32 last_pairing_epoch;
 	struct tsct_history_pairing last;	/* last pairing of all files, as recorded */
 	bool has_last;
-	bool has_file;		/* there was a file, perhaps a damaged one */
-	bool follows;		/* this file follows another one, and had no pairing yet */
+	bool has_file;		/* a file was added, perhaps a damaged one */
+	bool follows;		/* this file is not the first, and had no pairing yet */
 	__u32 source;
 	bool has_source;
-	struct entry *end;	/* open end of the present file, dropped where a line follows */
+	struct entry *end;	/* open end of the present file; the next line replaces it */
 	__u32 nr_end;
 	bool sorted;
-	/* records from before the counter was reset, or with another source */
+	/* older records: from before the counter was reset, or of another source */
 	struct tsct_history *older;
 };
 
@@ -98,7 +99,7 @@ void tsct_history_free(struct tsct_history *h)
 
 /* ---- records -------------------------------------------------------------- */
 
-/* Returns a + b, or the limit that it exceeds; the limits can be negated. */
+/* Returns a + b, saturated at -LLONG_MAX and LLONG_MAX, which can be negated. */
 static __s64 add_ns(__s64 a, __s64 b)
 {
 	__s64 sum;
@@ -108,7 +109,7 @@ static __s64 add_ns(__s64 a, __s64 b)
 	return sum;
 }
 
-/* Returns a - b, or the limit that it exceeds. */
+/* Returns a - b, saturated like add_ns(). */
 static __s64 sub_ns(__s64 a, __s64 b)
 {
 	__s64 rest;
@@ -132,7 +133,7 @@ static struct entry line_of(const struct tsct_clock_segment *segment)
 			.mult = segment->mult, .slew_mult = segment->mult,
 			.as_of_cycles = segment->until_cycles,
 			.past_error_ps = segment->error_ps,
-			/* Also after the end, where this line may place a value of the next line */
+			/* Also used after the line's end, for values of the next line */
 			.error_ps = segment->error_ps,
 		},
 		.until_cycles = segment->until_cycles,
@@ -140,7 +141,7 @@ static struct entry line_of(const struct tsct_clock_segment *segment)
 	};
 }
 
-/* Limit of times and their differences, ns: until 2116, and they can be negated */
+/* Limit of times and their differences, ns: until 2116; a sum of two does not overflow */
 #define NS_LIMIT	(LLONG_MAX / 2)
 
 static bool is_small(__s64 ns)
@@ -169,7 +170,7 @@ static int add_end(struct tsct_history *h, const struct entry *entry)
 	return tsct_array_add(&h->end, &h->nr_end, entry, sizeof(*entry));
 }
 
-/* Returns true if the differences of the clocks were the same at two times. */
+/* Returns true if two pairings allow the same differences between the clocks. */
 static bool agree(const struct tsct_history_pairing *a, const struct tsct_history_pairing *b)
 {
 	/* Readings are rounded down. */
@@ -178,8 +179,8 @@ static bool agree(const struct tsct_history_pairing *a, const struct tsct_histor
 		a->boot_min_ns <= b->boot_max_ns + 2 && b->boot_min_ns <= a->boot_max_ns + 2;
 }
 
-/* Gives the lines of an epoch their pairing. Those that began before the last void one was
- * measured have that one, which gets their bound to UTC, too. */
+/* Sets @pairing for the lines of @epoch since the last pairing. Lines that began before the void
+ * pairing was measured get the void pairing, whose UTC error is raised to that of @pairing. */
 static void pair_lines(struct tsct_history *h, __u32 epoch, __u32 pairing)
 {
 	const __u64 utc_ns = pairing ? h->pairings[pairing - 1].utc_error_ns : ~0ULL;
@@ -234,9 +235,9 @@ static int add_record(struct tsct_history *h, const struct tsct_history_record *
 	case TSCT_HISTORY_PAIRING:
 		if (!is_credible_pairing(&pairing))
 			return 0;
-		/* A suspend may have changed the differences while no daemon ran, although the next
-		 * daemon continued the epoch: its first lines, also of its second group, span that
-		 * time. */
+		/* A suspend without a running daemon may have changed the
+		 * differences, although the next daemon continued the epoch: lines
+		 * of its first and second group cover the time of that suspend. */
 		if (h->follows && (!h->has_last || !agree(&h->last, &pairing))) {
 			h->void_pairing = h->nr_pairings + 1;
 			h->void_until = pairing.has_raw ? pairing.raw_after : h->nr_real ?
@@ -244,7 +245,7 @@ static int add_record(struct tsct_history *h, const struct tsct_history_record *
 			pairing.changed = 1;
 			pairing.has_raw = 0;
 		}
-		/* The lines may begin in the time of the last pairing before. */
+		/* The lines may begin before the previous file's last pairing was measured. */
 		if (h->follows && h->has_last)
 			pairing.utc_error_ns = max(pairing.utc_error_ns, h->last.utc_error_ns);
 		h->last = record->pairing;
@@ -262,7 +263,7 @@ static int add_record(struct tsct_history *h, const struct tsct_history_record *
 	}
 }
 
-/* The last pairing also holds for its epoch's open end, and for lines whose own is lost. */
+/* Appends the open end. It gets the last pairing, and so do lines whose own pairing is lost. */
 static int close_end(struct tsct_history *h)
 {
 	__u32 i;
@@ -279,8 +280,8 @@ static int close_end(struct tsct_history *h)
 	return err;
 }
 
-/* Returns true if @segment contradicts what is recorded: at a lower counter, it has a later time. A
- * daemon that starts may record lines of the previous daemon again, which agree. */
+/* Returns true if @segment contradicts the recorded lines, or has a later time at a lower
+ * counter. A daemon that starts may repeat lines of the previous daemon, which agree. */
 static bool contradicts(const struct tsct_history *h, const struct tsct_clock_segment *segment)
 {
 	const struct tsct_clock_params *p = NULL;
@@ -350,7 +351,7 @@ int tsct_history_add(struct tsct_history *h, const void *bytes, size_t len, cons
 	}
 	h->source = record.header.source;
 	h->has_source = true;
-	/* A daemon that could not continue the previous daemon's epochs numbers them anew. */
+	/* A daemon that could not continue the previous daemon's epochs restarts their numbers. */
 	h->last_pairing = 0;
 	h->sorted = false;
 	for (at = sizeof(record); len - at >= sizeof(record) && !err; at += sizeof(record)) {
@@ -358,12 +359,12 @@ int tsct_history_add(struct tsct_history *h, const void *bytes, size_t len, cons
 		if (tsct_history_valid(&record)) {
 			err = add_record(h, &record);
 		} else {
-			h->follows = true;	/* a void pairing may be lost */
+			h->follows = true;	/* the damaged record may be a void pairing */
 			++*ret_damaged;
 		}
 	}
-	/* Appends this file's open end, which no line follows. If the file has no line at all, its
-	 * end comes right after the open end of the file before it. */
+	/* Appends this file's open end. If the file has no line at all, its
+	 * open end comes right after the open end of the previous file. */
 	return err ?: close_end(h);
 }
 
@@ -378,7 +379,7 @@ int tsct_history_add_copy(struct tsct_history *h, const struct tsct_clock_copy *
 	h->source = copy->state.source;
 	h->has_source = true;
 	h->sorted = false;
-	/* Epochs are numbered anew if the clock area was lost: then this one began later. */
+	/* If @copy's epoch began later, epoch numbers restarted, as the clock area was lost. */
 	if (!h->last_pairing ||
 	    (__s64)(h->pairings[h->last_pairing - 1].raw_before - copy->state.epoch_cycles) < 0)
 		h->last_pairing = 0;
@@ -410,8 +411,8 @@ static int compare_entries(const void *a, const void *b)
 		tsct_compare(x->params.as_of_cycles, y->params.as_of_cycles);
 }
 
-/* Cuts an open end where @next begins; or at its last sample, if the clock was disrupted in
- * between or the open end does not lead to @next. */
+/* Cuts the entry @open where @next begins; or at the last sample of @open, if
+ * the clock was disrupted in between, or if @open does not lead to @next. */
 static void end_before(struct entry *open, const struct entry *next)
 {
 	__s64 off = sub_ns(tsct_clock_params_ns(&open->params, next->begin_cycles),
@@ -426,8 +427,8 @@ static void end_before(struct entry *open, const struct entry *next)
 		open->until_cycles = min(open->until_cycles, open->sampled_cycles);
 }
 
-/* Makes each counter value belong to one entry: to a line rather than an open end, to a later
- * open end rather than an earlier one. Returns the number of entries that are left. */
+/* Cuts entries so that no two overlap: a line replaces an open end, a later open
+ * end replaces an earlier one. Returns the number of entries that are left. */
 static __u32 cut_overlaps(struct entry *e, __u32 nr)
 {
 	__u32 i, kept = 0;
@@ -455,7 +456,7 @@ static __s64 error_ns(const struct entry *e, __u64 cycles)
 {
 	__u64 ps = tsct_clock_params_error_ps(&e->params, cycles);
 
-	/* The time is rounded down to 1 ns, and so are readings of the clock. */
+	/* Both the time and readings of the clock are rounded down to 1 ns. */
 	return ps / 1000 > LLONG_MAX / 8 ? LLONG_MAX / 8 : (__s64)(ps / 1000 + 2);
 }
 
@@ -469,7 +470,7 @@ static __s64 end_ns(const struct entry *e)
 	return tsct_clock_params_ns(&e->params, e->until_cycles);
 }
 
-/* Returns a number that differs if the pairings of two entries know different clocks. */
+/* Returns a number for the set of clocks of which the entry's pairing has data. */
 static int known_clocks(const struct tsct_history *h, const struct entry *e)
 {
 	const struct tsct_history_pairing *t = e->pairing ? &h->pairings[e->pairing - 1] : NULL;
@@ -477,7 +478,7 @@ static int known_clocks(const struct tsct_history *h, const struct entry *e)
 	return t ? 1 + (t->changed ? 2 : 0) + (t->has_raw ? 4 : 0) : 0;
 }
 
-/* Returns true if the values of @next follow those of @e, apart from their errors. */
+/* Returns true if each clock's values in @next are after its values in @e, apart from errors. */
 static bool continues(const struct tsct_history *h, const struct entry *e, const struct entry *next)
 {
 	return e->epoch == next->epoch && e->master == next->master &&
@@ -487,7 +488,7 @@ static bool continues(const struct tsct_history *h, const struct entry *e, const
 		sub_ns(end_ns(e), error_ns(e, e->until_cycles));
 }
 
-/* Sorts entries, and makes their runs. */
+/* Sorts entries, cuts overlaps, and groups the entries into runs. */
 static int sort_entries(const struct tsct_history *h, struct entry *e, __u32 *nr,
 			struct history_runs *runs)
 {
@@ -538,7 +539,7 @@ static __s64 cycles_of_ns(__u64 mult, __s64 ns)
 		cycles < LLONG_MIN / 2 ? LLONG_MIN / 2 : (__s64)cycles;
 }
 
-/* Returns the counter at which the entry's time is about @ns, within a cycle or two. */
+/* Returns the counter value at which the entry's time is @ns, to within 2 cycles. */
 static __u64 cycles_at(const struct entry *e, __s64 ns)
 {
 	const struct tsct_clock_params *p = &e->params;
@@ -546,7 +547,7 @@ static __u64 cycles_at(const struct entry *e, __s64 ns)
 	__s64 more = 1;
 	int i;
 
-	/* Each pass leaves a thousandth of the error, the difference of the slew's rate. */
+	/* A slew changes the rate by up to 1/10: each pass leaves up to 1/10 of the error. */
 	for (i = 0; i < 6 && more; i++) {
 		more = cycles_of_ns(p->mult, sub_ns(ns, tsct_clock_params_ns(p, cycles)));
 		cycles += (__u64)more;
@@ -554,7 +555,7 @@ static __u64 cycles_at(const struct entry *e, __s64 ns)
 	return cycles;
 }
 
-/* Returns the counter while CLOCK_REALTIME was in @real, by an entry. */
+/* Converts an interval of CLOCK_REALTIME to an interval of the counter, by an entry. */
 static void cycles_of_real(const struct entry *e, struct clock_values real, __u64 *ret_lo,
 			   __u64 *ret_hi)
 {
@@ -570,7 +571,7 @@ static struct clock_values time_of_cycles(const struct entry *e, __u64 lo, __u64
 	};
 }
 
-/* Returns the counter while MONOTONIC_RAW was in @raw. */
+/* Converts an interval of CLOCK_MONOTONIC_RAW to an interval of the counter. */
 static void cycles_of_raw(const struct tsct_history_pairing *t, struct clock_values raw,
 			  __u64 *ret_lo, __u64 *ret_hi)
 {
@@ -589,9 +590,9 @@ static bool is_of_counter(enum tsct_history_clock clock)
 }
 
 /*
- * Converts @value of @clock by an entry: to an interval of the counter for clocks that follow
- * the counter, else of CLOCK_REALTIME. It may lie outside of the entry. Returns false if the
- * entry has no data of that clock.
+ * Converts @value of @clock by the pairing of an entry: to an interval of the counter
+ * if @clock is TSC or MONOTONIC_RAW, else to an interval of CLOCK_REALTIME, which may
+ * lie outside of the entry. Returns false if the pairing has no data of @clock.
  */
 static bool interval_of(const struct tsct_history *h, const struct entry *e,
 			enum tsct_history_clock clock, struct clock_values value,
@@ -624,7 +625,7 @@ static bool interval_of(const struct tsct_history *h, const struct entry *e,
 	}
 }
 
-/* Gets the time of a value by an entry, like interval_of(). */
+/* Gets the time at which @clock had @value, by an entry. Returns false as interval_of() does. */
 static bool time_of(const struct tsct_history *h, const struct entry *e,
 		    enum tsct_history_clock clock, struct clock_values value,
 		    struct tsct_history_time *ret)
@@ -650,7 +651,7 @@ static bool time_of(const struct tsct_history *h, const struct entry *e,
 
 /* ---- all entries ---------------------------------------------------------- */
 
-/* Position of a value of a clock: -1: before an entry, 0: in it, 1: after it */
+/* Returns -1, 0 or 1 if the value of a clock is before, in or after the range of an entry. */
 static int compare_value(const struct tsct_history *h, const struct entry *e,
 			 enum tsct_history_clock clock, struct clock_values value)
 {
@@ -666,8 +667,8 @@ static int compare_value(const struct tsct_history *h, const struct entry *e,
 		tsct_clock_params_ns(&e->params, e->until_cycles);
 }
 
-/* Adds @t to the results, or to the one that it touches in the same epoch. Returns false if there
- * is no room. */
+/* Merges @t with a result of the same epoch that it touches, or else appends @t
+ * to the results. Returns false if there is no room. */
 static bool add_time(const struct tsct_history_time *t, struct tsct_history_time *ret,
 		     unsigned int *nr)
 {
@@ -693,15 +694,15 @@ static bool add_time(const struct tsct_history_time *t, struct tsct_history_time
 	return true;
 }
 
-/* Returns true if entry @at, the one before it and those behind it cover an interval of the
- * counter. @jumps: also those of other epochs: where the cluster's time jumps, CLOCK_REALTIME does
- * not */
+/* Returns true if entry @at, its predecessor and its successors cover an
+ * interval of the counter. @jumps: true if the entries may be of several
+ * epochs, because CLOCK_REALTIME does not jump where the cluster's time does */
 static bool covers(const struct entry *e, __u32 nr, __u32 at, bool jumps, __u64 lo, __u64 hi)
 {
 	__u32 first = at - (at && (jumps || e[at - 1].epoch == e[at].epoch));
 
 	for (; first < nr && (jumps || e[first].epoch == e[at].epoch); first++) {
-		/* Ends of the counter's interval are rounded by 2 cycles. */
+		/* The interval [lo, hi] was widened by 2 cycles at each end. */
 		if ((__s64)(e[first].begin_cycles - lo) > 2)
 			return false;
 		if ((__s64)(hi - e[first].until_cycles) <= 2)
@@ -714,10 +715,10 @@ static bool covers(const struct entry *e, __u32 nr, __u32 at, bool jumps, __u64 
 
 struct search {
 	bool before, after, inside, any;
-	bool full;		/* there were more times than room */
+	bool full;		/* there were more than TSCT_HISTORY_TIMES times */
 };
 
-/* Adds the time of a value by the entries of a run. @all: entries of all runs */
+/* Adds the time at which @clock had @value, by the entries of a run. @all: entries of all runs */
 static void search_run(const struct tsct_history *h, const struct entry *all,
 		       const struct history_run *run,
 		       enum tsct_history_clock clock, struct clock_values value,
@@ -730,7 +731,7 @@ static void search_run(const struct tsct_history *h, const struct entry *all,
 	if (!time_of(h, &all[lo], clock, value, &t))
 		return;
 	search->any = true;
-	/* The first entry that does not end before the value */
+	/* Finds the first entry that does not end before the value. */
 	while (lo < hi) {
 		i = lo + (hi - lo) / 2;
 		if (compare_value(h, &all[i], clock, value) > 0)
@@ -753,8 +754,8 @@ static void search_run(const struct tsct_history *h, const struct entry *all,
 	for (; i < end && !compare_value(h, &all[i], clock, value); i++)
 		if (time_of(h, &all[i], clock, value, &t))
 			add_time(&t, mine, &found);
-	/* Lines of one run are in order, so times that do not touch are not of one value. The
-	 * counter's interval may reach into a neighbour that does not allow the value. */
+	/* A run is in order, so times that do not touch have no common value. The interval of
+	 * the counter may reach into a neighbouring entry that does not allow the value. */
 	if (found == 1 && covers(all, all == h->real ? h->nr_real : h->nr_cluster, lo,
 				 all != h->real, mine->lo_cycles, mine->hi_cycles))
 		search->full |= !add_time(mine, ret, nr);
@@ -772,7 +773,7 @@ static void convert_any(const struct tsct_history *h, enum tsct_history_clock cl
 		search_run(h, h->real, &h->real_runs.all[i], clock, value, ret, nr, search);
 }
 
-/* Returns the entry that has @cycles; NULL: none */
+/* Returns the entry whose range includes @cycles, or NULL. */
 static const struct entry *find_entry(const struct entry *e, __u32 nr, __u64 cycles)
 {
 	__u32 lo = 0, hi = nr, i;
@@ -802,7 +803,7 @@ static void add_cluster(const struct tsct_history *h, struct tsct_history_time *
 	t->cluster_timeline = lo->timeline;
 }
 
-/* Converts a value of the cluster's time: there may be several timelines. */
+/* Converts a value of the cluster's time, which several timelines may contain. */
 static void convert_cluster(const struct tsct_history *h, struct clock_values value,
 			    struct tsct_history_time *ret, unsigned int *nr, struct search *search)
 {
@@ -851,7 +852,7 @@ int tsct_history_convert(struct tsct_history *h, enum tsct_history_clock clock, 
 
 /* ---- bends ---------------------------------------------------------------- */
 
-/* Gets the value of @clock at @cycles by an entry. Returns false if it is not known. */
+/* Gets the value of @clock at @cycles by an entry. Returns false if that value is unknown. */
 static bool value_at(const struct tsct_history *h, const struct entry *e,
 		     enum tsct_history_clock clock, __u64 cycles, __s64 *ret)
 {
@@ -872,7 +873,7 @@ static bool value_at(const struct tsct_history *h, const struct entry *e,
 	return true;
 }
 
-/* Bends are signed: tsct_array_sort() would put times before 1970 last. */
+/* Values are signed: tsct_array_sort() would put times before 1970 last. */
 static int compare_bends(const void *a, const void *b)
 {
 	return tsct_compare(*(const __s64 *)a, *(const __s64 *)b);
@@ -942,14 +943,14 @@ static int read_file(int dir, const char *name, uid_t owner, char **ret_bytes, s
 	return err;
 }
 
-/* Returns a file's reason not to be read, as a clause. */
+/* Returns the reason why a file was not read, for a message. */
 static const char *refusal(int err)
 {
 	switch (err) {
 	case -EPROTO:
 		return "written by another version of tsctraced";
 	case -EACCES:
-		return "not readable, or of another user, or others can write it";
+		return "not readable, owned by another user, or writable by other users";
 	case -ELOOP:
 		return "a symbolic link";
 	case -EINVAL:

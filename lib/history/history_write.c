@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes a history: joins the clock's segments, when nothing can change them any more, to lines
- * of up to 16 s, and measures the clocks against each other meanwhile.
+ * Writes a history: joins the clock's segments to lines of up to 16 s, as soon as the
+ * segments are final, and measures the differences and rates between the clocks meanwhile.
  *
- * Size: a group is of REAL, PAIRING, OPEN, LIVE and CLUSTER, 120 bytes each, every 16 s: 37 bytes
- * per second. 4 MB a day are 46: the rest allows shorter lines where CLOCK_REALTIME is slewed:
- * one more record in 14 s, of which up to EXTRA_MAX can be saved up.
+ * Size: a group (REAL, PAIRING, OPEN, LIVE, CLUSTER: 120 bytes each) every 16 s is 37 bytes
+ * per second. The limit, 4 MB a day, is 46. The rest allows an extra record every 14 s, for
+ * shorter lines while CLOCK_REALTIME slews; up to EXTRA_MAX can be saved up.
  */
 #include <string.h>
 
@@ -15,7 +15,7 @@
 #include "lib/clockpage/clock_segments.h"
 
 #define LINE_NS		16000000000LL	/* longest line */
-/* Limit of the error that joining segments adds, ps; void while `extra` is below 1 */
+/* Limit of the error that joining segments adds, ps; without effect while `extra` is below 1 */
 #define LINE_ERROR_PS	50000
 #define EXTRA_MAX	2000
 #define EXTRA_S		14.0
@@ -55,9 +55,9 @@ static __u64 distance_ns(__s64 a, __s64 b)
 }
 
 /*
- * Joins @nr segments of one epoch without gaps to a line from the begin of the first to the end
- * of the last. The distance of two piecewise straight lines is largest at an end of a piece; all
- * times are rounded to 1 ns. @ret_added_ps: by how much the error exceeds that of the segments
+ * Joins @nr adjacent segments of one epoch to a line from the begin of the first segment to the
+ * end of the last. The line is furthest from the segments at an end of a segment; all times are
+ * rounded to 1 ns. @ret_added_ps: error of the line minus the largest error of a segment
  */
 static struct tsct_clock_segment join(const struct tsct_clock_segment *part, unsigned int nr,
 				      __u64 *ret_added_ps)
@@ -115,8 +115,8 @@ static bool continues(const struct tsct_history_line *line,
 
 /* ---- groups --------------------------------------------------------------- */
 
-/* A segment is final if a sample of the clock was taken after its end: that raised its bound
- * if need be (tsct_segments_succeed()). */
+/* Returns true if a segment is final: its epoch has ended, or a sample of the clock was
+ * taken after its end, and raised its error if need be (tsct_segments_succeed()). */
 static bool is_final(const struct tsct_clock_state *state, const struct tsct_clock_segment *segment)
 {
 	return segment->epoch != state->epoch ||
@@ -201,16 +201,16 @@ static void add_part(struct tsct_history_writer *w, struct tsct_history_line *li
 	line->has_done = true;
 }
 
-/* Takes the part of a segment that was not taken before. */
+/* Adds to @line the part of a segment that was not added before. */
 static void take_segment(struct tsct_history_writer *w, struct tsct_history_line *line,
 			 struct tsct_clock_segment segment)
 {
-	/* Empty segments end before they begin. */
+	/* An empty segment ends at its begin or before. */
 	if ((__s64)(segment.until_cycles - segment.base_cycles) <= 0)
 		return;
 	if (line->has_done && (__s64)(segment.until_cycles - line->done) <= 0)
 		return;
-	/* The segment was joined with a taken one: takes the part after that. */
+	/* The begin of the segment was added before: adds only the part after line->done. */
 	if (line->has_done && (__s64)(segment.base_cycles - line->done) < 0) {
 		segment.base_ns = tsct_clock_segment_ns(&segment, line->done);
 		segment.base_cycles = line->done;
@@ -225,7 +225,7 @@ static void take_segment(struct tsct_history_writer *w, struct tsct_history_line
 	add_part(w, line, &segment);
 }
 
-/* Takes the final segments. @old: of earlier epochs; else of the present epoch */
+/* Adds final segments to @line: of earlier epochs if @old is set, else of the present epoch. */
 static void take_segments(struct tsct_history_writer *w, struct tsct_history_line *line,
 			  const struct tsct_clock_copy *copy, bool old)
 {
@@ -240,9 +240,9 @@ static void take_segments(struct tsct_history_writer *w, struct tsct_history_lin
 /* ---- the cluster's time --------------------------------------------------- */
 
 /*
- * Makes segments of the cluster's params by the rules for those of CLOCK_REALTIME: the state is
- * one whose CLOCK_REALTIME is the cluster's time. Where params do not continue those of the last
- * tick (a jump, or others were in force in between), an epoch of this writer begins.
+ * Makes segments of the cluster's params as for CLOCK_REALTIME: in w->cluster_copy, the params
+ * `real` are the cluster's. Where the params do not continue those of the last tick, because
+ * the time jumped or other params were in force in between, a new epoch of this writer begins.
  */
 static void follow_cluster(struct tsct_history_writer *w, const struct tsct_clock_state *from)
 {
@@ -268,7 +268,7 @@ static void follow_cluster(struct tsct_history_writer *w, const struct tsct_cloc
 		return;
 	}
 	if (is_new) {
-		/* The line that ends keeps its own epoch and master. */
+		/* Ends the present line, with its own epoch and master. */
 		if (last->real.mult) {
 			next.epoch++;
 			tsct_segments_succeed(&w->cluster_copy, &next);
@@ -281,7 +281,7 @@ static void follow_cluster(struct tsct_history_writer *w, const struct tsct_cloc
 	}
 	tsct_segments_succeed(&w->cluster_copy, &next);
 	take_segments(w, &w->cluster, &w->cluster_copy, false);
-	/* A master's params may be in force for days: takes the part up to the last sample. */
+	/* A master's params may be in force for days: adds their part up to the last sample. */
 	nr = tsct_clock_params_segments(&next, next.real.as_of_cycles, next.real.past_error_ps,
 					part);
 	for (i = 0; i < nr; i++)
@@ -290,7 +290,7 @@ static void follow_cluster(struct tsct_history_writer *w, const struct tsct_cloc
 
 /* ---- pairings ----------------------------------------------------------------- */
 
-/* @as_of_cycles: the last sample of the clock */
+/* Adds the measurements of a tick. @as_of_cycles: time of the clock's last sample */
 static void take_pairing(struct tsct_history_writer *w, const struct tsct_history_pairing *pairing,
 			 __u64 as_of_cycles)
 {
@@ -299,7 +299,7 @@ static void take_pairing(struct tsct_history_writer *w, const struct tsct_histor
 	__s64 real_max = min(all->real_max_ns, pairing->real_max_ns);
 	__s64 boot_min = max(all->boot_min_ns, pairing->boot_min_ns);
 	__s64 boot_max = min(all->boot_max_ns, pairing->boot_max_ns);
-	/* A group gets its own bound to UTC, and keeps the other values. */
+	/* A new group starts with a new UTC error, but keeps the differences and rates. */
 	__u64 utc = w->pairing_put ? pairing->utc_error_ns :
 		max(all->utc_error_ns, pairing->utc_error_ns);
 
@@ -311,7 +311,7 @@ static void take_pairing(struct tsct_history_writer *w, const struct tsct_histor
 		return;
 	}
 	if (w->suspect) {
-		/* The epoch went on after a contradiction: pairings are void up to here. */
+		/* The epoch continued after a contradiction: pairings are void up to now. */
 		w->changed = true;
 		w->changed_cycles = as_of_cycles;
 		w->suspect = false;
@@ -365,7 +365,7 @@ bool tsct_history_feed(struct tsct_history_writer *w, const struct tsct_history_
 	    (__s64)(state->real.base_cycles - w->real.done) < 0)
 		return false;
 	if (w->has_pairing && w->pairing_epoch != state->epoch) {
-		/* A pairing that contradicts the rest was measured after the end of its epoch. */
+		/* The tick whose pairing contradicts `pairing` was after the end of that epoch. */
 		w->suspect = false;
 		take_segments(w, &w->real, copy, true);
 		put_group(w);

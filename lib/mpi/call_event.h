@@ -24,25 +24,25 @@
 
 /* ---- communicators (communicator.c) -------------------------------------- */
 
-/* Values in rank fields of events that are not a rank */
-#define TSCT_MPI_NO_RANK	(-2)	/* MPI_PROC_NULL; no root; not in MPI_COMM_WORLD */
+/* Values of events' rank fields that are no ranks */
+#define TSCT_MPI_NO_RANK	(-2)	/* MPI_PROC_NULL, no message, or not in MPI_COMM_WORLD */
 #define TSCT_MPI_IS_ROOT	(-3)	/* MPI_ROOT */
 
-/* Value of `side` for an intercommunicator without id */
+/* Value of `side` for an intercommunicator without an id */
 #define TSCT_MPI_SIDE_UNKNOWN	3
 
 struct tsct_mpi_comm {
 	struct tsct_message_order order;	/* first member: record_receive() casts it */
-	__u64 id;		/* 0: unknown; then messages are not matched */
-	__u64 parent;		/* id of the communicator from which it was made; 0: none */
+	__u64 id;		/* 0: unknown, so messages are not matched */
+	__u64 parent;		/* id of the communicator that this one was made from; 0: none */
 	__u64 collectives;	/* number of collective calls so far */
 	__u64 children;		/* number of communicators made from this one */
 	__s32 rank, size;
-	__s32 remote_size;	/* size of the peers' group: the remote group's, or `size` */
+	__s32 remote_size;	/* size of the remote group; in an intracommunicator: `size` */
 	/* side of an intercommunicator: 1, 2 or TSCT_MPI_SIDE_UNKNOWN; 0: intracommunicator */
 	__u8 side;
-	__s32 *world;		/* ranks of peers in MPI_COMM_WORLD; NULL: equal ranks */
-	struct tsct_receive *done;	/* receive that tsct_mpi_received() ends; else NULL */
+	__s32 *world;		/* ranks of peers in MPI_COMM_WORLD; NULL: 0, 1, 2, ... */
+	struct tsct_receive *done;	/* receive in tsct_mpi_received() now; else NULL */
 	__u32 users;		/* number of users: receives, requests, and the handle */
 };
 
@@ -53,15 +53,15 @@ struct tsct_mpi {
 	__u64 job;		/* random number, equal in all processes of MPI_COMM_WORLD */
 	__s32 rank, size;	/* rank and size in MPI_COMM_WORLD */
 	__s32 tag_max;		/* largest tag that MPI accepts */
-	/* flag: not all ranks have this library, so it may make no collective call */
+	/* flag: a rank lacks this library, so the library must not make collective calls */
 	bool partial;
 	__u64 requests;		/* number of nonblocking sends and receives so far */
 };
 
 extern struct tsct_mpi tsct_mpi;
 
-/* Stands for all unknown communicators, such as MPI_COMM_NULL. Its id is 0, and its messages
- * are not matched. */
+/* Replaces every unknown communicator, such as MPI_COMM_NULL. Its id is 0, so
+ * its messages are not matched. */
 extern struct tsct_mpi_comm tsct_mpi_no_comm;
 
 static inline void tsct_mpi_lock(void)
@@ -76,38 +76,38 @@ static inline void tsct_mpi_unlock(void)
 		pthread_mutex_unlock(&tsct_mpi.lock);
 }
 
-/* Returns the communicator with a handle; &tsct_mpi_no_comm if it is unknown. */
+/* Returns the communicator of @handle, or &tsct_mpi_no_comm if @handle is unknown. */
 struct tsct_mpi_comm *tsct_mpi_comm(MPI_Comm handle);
 
 /* Adds MPI_COMM_WORLD and MPI_COMM_SELF. */
 void tsct_mpi_comm_begin(void);
 
 /*
- * tsct_mpi_comm_child - get the id base of the next communicator made from @parent. Call it
- * once per MPI call, in all members of @parent, even if they get MPI_COMM_NULL.
+ * tsct_mpi_comm_child - get a number for the id of the next communicator made from @parent.
+ * Call it once per MPI call, in all members of @parent, even if a member gets MPI_COMM_NULL.
  */
 __u64 tsct_mpi_comm_child(struct tsct_mpi_comm *parent);
 
 /*
  * tsct_mpi_comm_add - add a new communicator, unless @handle is MPI_COMM_NULL
  * @base: result of tsct_mpi_comm_child(); 0: the id is unknown
- * @side: side of an intercommunicator that has no parent; else 0: the parent's side
+ * @side: side of an intercommunicator without a parent; 0: use the parent's side
  *
- * Records the event mpi_comm. Returns the communicator's id; 0: unknown
+ * Records the event mpi_comm. Returns the communicator's id, or 0 if the id is unknown.
  */
 __u64 tsct_mpi_comm_add(MPI_Comm handle, __u64 base, const struct tsct_mpi_comm *parent,
 			__u8 side);
 
-/* Returns a hash of @seed and the members of a group; 0: none, or not all in MPI_COMM_WORLD */
+/* Returns a hash of @seed and the group's members, or 0 if one is not in MPI_COMM_WORLD. */
 __u64 tsct_mpi_group_hash(MPI_Group group, __u64 seed);
 
 /* Removes the handle of a communicator that is being freed. */
 void tsct_mpi_comm_remove(MPI_Comm handle);
 
-/* Ends one use of a communicator; the end of its last use frees it. The lock must be held. */
+/* Drops one user of @comm, and frees @comm if none is left. The lock must be held. */
 void tsct_mpi_comm_put(struct tsct_mpi_comm *comm);
 
-/* Returns a peer's rank in MPI_COMM_WORLD; or TSCT_MPI_ANY, TSCT_MPI_NO_RANK. */
+/* Returns a peer's rank in MPI_COMM_WORLD, TSCT_MPI_ANY or TSCT_MPI_NO_RANK. */
 static inline __s32 tsct_mpi_world_rank(const struct tsct_mpi_comm *comm, __s32 rank)
 {
 	if (rank < 0 || rank >= comm->remote_size)
@@ -115,8 +115,8 @@ static inline __s32 tsct_mpi_world_rank(const struct tsct_mpi_comm *comm, __s32 
 	return comm->world ? comm->world[rank] : rank;
 }
 
-/* Gets the number of neighbours that send to this process, and of those that receive from
- * it; both are 0 if the communicator has no topology. */
+/* Gets the number of neighbours that send to this process, and of neighbours that
+ * receive from this process; both numbers are 0 if the communicator has no topology. */
 void tsct_mpi_count_neighbours(MPI_Comm handle, int *ret_in, int *ret_out);
 
 /* ---- events of calls (call_event.c) -------------------------------------- */
@@ -124,7 +124,7 @@ void tsct_mpi_count_neighbours(MPI_Comm handle, int *ret_in, int *ret_out);
 /* Payloads of events at the begin of a call */
 struct tsct_mpi_peer_fields {
 	__u64 comm;
-	__s32 peer, world, tag;	/* rank in the communicator and in MPI_COMM_WORLD */
+	__s32 peer, world, tag;	/* peer, world: rank in the communicator and in MPI_COMM_WORLD */
 	__u64 bytes;
 } __attribute__((packed));
 
@@ -141,7 +141,7 @@ struct tsct_mpi_message_fields {
 } __attribute__((packed));
 
 struct tsct_mpi_coll_fields {
-	__u64 number;		/* number of the collective call, the same in all members */
+	__u64 number;		/* number of the collective call, equal in all members */
 	__u64 comm;
 	__s32 root;
 	__u64 sent, received;	/* bytes in this process's buffers */
@@ -172,7 +172,7 @@ struct tsct_mpi_call {
 	bool registered;
 };
 
-/* Nesting depth of MPI calls in this thread; calls inside of others are not recorded. */
+/* Nesting depth of MPI calls in this thread; calls inside of other calls are not recorded. */
 extern __thread unsigned int tsct_mpi_depth
 	__attribute__((tls_model("initial-exec")));
 
@@ -190,63 +190,63 @@ void tsct_mpi_failed(int error);
 
 /* A message that is sent */
 struct tsct_mpi_sent {
-	__u64 in_stream;	/* its number in its stream; UINT64_MAX: it is not matched */
-	__u64 number;		/* its number in events; 0: it is not matched */
+	__u64 in_stream;	/* number of the message in its stream; UINT64_MAX: not matched */
+	__u64 number;		/* number of the message in events; 0: not matched */
 	__u64 request;		/* number of the request; 0: the send is blocking */
 };
 
-/* Records that a message is sent, with or without @blocking. */
+/* Records that a blocking or nonblocking call sends a message. */
 struct tsct_mpi_sent tsct_mpi_sending(struct tsct_mpi_comm *comm, bool blocking, __s32 dest,
 				      __s32 tag, __u64 bytes);
 
-/* Adds a posted receive, which uses @comm. Returns NULL if it is not matched. */
+/* Adds a posted receive as a user of @comm. Returns NULL if the receive cannot be matched. */
 struct tsct_receive *tsct_mpi_post(struct tsct_mpi_comm *comm, __s32 source, __s32 tag,
 				   bool blocking);
 
-/* Numbers the request of a posted receive, and records that it was posted, unless that was
- * done before. NULL: not matched */
+/* If not done before, numbers the request of the posted receive @r, and records
+ * that @r was posted. @r may be NULL. */
 void tsct_mpi_posted(struct tsct_receive *r);
 
-/* End a receive, and its use of @comm. received(): it got its message; not_received(): it
- * got none. */
+/* End a receive, which then no longer uses @comm. The receive got its message
+ * (tsct_mpi_received()) or none (tsct_mpi_not_received()). */
 void tsct_mpi_received(struct tsct_mpi_comm *comm, struct tsct_receive *r, __s32 source,
 		       __s32 tag, __u64 bytes);
 void tsct_mpi_not_received(struct tsct_mpi_comm *comm, struct tsct_receive *r);
 
 /* ---- requests, with the lock held (request.c) ---------------------------- */
 
-/* A request that this library follows. MPI may give requests that are complete at once, such
- * as short sends, one handle: a call that waits for it completes the earliest. */
+/* A request that this library follows. MPI may give one handle to several requests that are
+ * complete at once, such as short sends: a wait for the handle completes the earliest request. */
 struct tsct_mpi_request;
 
-/* Returns the number of followed requests: if it is 0, no call needs to search for them. */
+/* Returns the number of followed requests. If it is 0, calls need not search for requests. */
 size_t tsct_mpi_requests(void);
 
 /*
- * tsct_mpi_request_wait - find a request before a call that waits for it or tests it; NULL:
- * not followed. It stays valid until tsct_mpi_request_waited(), even if another thread gets
- * the same handle for a new request.
+ * tsct_mpi_request_wait - find the request of @handle before a call that waits for it or
+ * tests it. Returns NULL if the request is not followed. It stays valid until
+ * tsct_mpi_request_waited(), even if another thread gets the same handle for a new request.
  */
 struct tsct_mpi_request *tsct_mpi_request_wait(MPI_Request handle);
 
-/* Called after a call that waited for the request or tested it. @status: status of the
- * request; NULL: it is not complete */
+/* Called after a call that waited for a request or tested it. @status: status
+ * of the request; NULL: the request is not complete */
 void tsct_mpi_request_waited(struct tsct_mpi_request *request, const MPI_Status *status);
 
 /*
  * tsct_mpi_request_add - add the request of a send, a receive, or both
- * @r: receive that tsct_mpi_post() posted; NULL: none that is matched
- * @number, @send: numbers of the message that is sent, and of its request; 0: none that is
- *	matched. For a nonblocking collective call, @number is its number and @send is 0.
+ * @r: receive that tsct_mpi_post() posted; NULL: none, or not matched
+ * @number: number of the sent message or of the nonblocking collective call; 0: not matched
+ * @send: request number of the send; 0: no send, or not matched
  */
 void tsct_mpi_request_add(MPI_Request handle, struct tsct_mpi_comm *comm,
 			  struct tsct_receive *r, __u64 number, __u64 send);
 
-/* Adds the request of a persistent send of @bytes, or receive. @peer: see tsct_mpi_peer() */
+/* Adds the request of a persistent receive or send. @peer: see tsct_mpi_peer(); @bytes: if sent */
 void tsct_mpi_request_persistent(MPI_Request handle, struct tsct_mpi_comm *comm,
 				 bool is_send, __s32 peer, __s32 tag, __u64 bytes);
 
-/* Adds the request of MPI_Comm_idup, which sets *comm. @base: see tsct_mpi_comm_add() */
+/* Adds the request of MPI_Comm_idup, which will set *comm. @base: see tsct_mpi_comm_add() */
 void tsct_mpi_request_comm(MPI_Request handle, struct tsct_mpi_comm *parent, __u64 base,
 			   const MPI_Comm *comm);
 
@@ -256,22 +256,22 @@ void tsct_mpi_request_start(MPI_Request handle);
 /* Called before a request is cancelled. */
 void tsct_mpi_request_cancel(MPI_Request handle);
 
-/* Called before a request is freed. Its result will not be known. */
+/* Called before a request is freed, so that no call reports the request's result. */
 void tsct_mpi_request_free(MPI_Request handle);
 
 /* ---- matched messages ---------------------------------------------------- */
 
-/* Adds a message of MPI_Mprobe, and the receive to which it belongs. */
+/* Adds a message that MPI_Mprobe found, and the receive that stands for the message. */
 void tsct_mpi_message_put(MPI_Message handle, struct tsct_mpi_comm *comm,
 			  struct tsct_receive *r);
 
-/* Removes a message and returns its receive; NULL: unknown message, *ret_comm is unchanged. */
+/* Removes a message and returns its receive; or NULL, without *ret_comm, if it is unknown. */
 struct tsct_receive *tsct_mpi_message_take(MPI_Message handle,
 					   struct tsct_mpi_comm **ret_comm);
 
 /* ---- values of MPI ------------------------------------------------------- */
 
-/* Returns MPI's rank in the form used in events: a rank, TSCT_MPI_ANY or TSCT_MPI_NO_RANK. */
+/* Converts a rank of MPI to a rank in events, TSCT_MPI_ANY or TSCT_MPI_NO_RANK. */
 static inline __s32 tsct_mpi_peer(int rank)
 {
 	return rank == MPI_ANY_SOURCE ? TSCT_MPI_ANY :
@@ -302,17 +302,17 @@ void tsct_mpi_end(void);
  * @node: the processes of this node, in the order of their ranks
  * @session: number of the session in this program
  * @limit_ms: time after which no further burst of exchanges begins, ms
- * @why: reason why this node has no exchange
+ * @why: buffer of @size bytes for the reason why this node has no exchange
  *
  * Collective over MPI_COMM_WORLD. Each process records the events mpi_exchange, or mpi_master
- * on the master's node, because each may have a recording of its own. Returns true if this
+ * on the master's node, because each process may have its own recording. Returns true if this
  * node was compared with the master, or is the master and was compared with another node.
  */
 bool tsct_mpi_exchange(MPI_Comm node, __u32 session, int limit_ms, char *why, size_t size);
 
 /*
  * tsct_mpi_receive - receive a message, whose sender may need this CPU
- * @end: PMPI_Wtime() after which this gives up; 0: never
+ * @end: PMPI_Wtime() at which the function gives up; 0: it never gives up
  *
  * Polls for 100 us, in which most messages arrive; then yields the CPU between polls (MPICH
  * itself would poll forever). Returns 0 or an error code of MPI.

@@ -8,9 +8,9 @@
 # followed: only its begin and end are recorded, and its communicator.
 #
 # A wrapper has two names. MPI_X is what programs call. PMPI_X is what the Fortran library
-# of Open MPI calls, and tools that were loaded before; where MPI itself calls it inside
-# of another call, it is not recorded. That library calls PMPI_Comm_size before calls such as
-# PMPI_Gatherv, too.
+# of Open MPI calls, and tools that were loaded before; a PMPI_X that MPI itself calls inside
+# of another call is not recorded. The Fortran library also calls PMPI_Comm_size before calls
+# such as PMPI_Gatherv.
 
 function argument(parameter) {
 	sub(/(\[[0-9]*\])+$/, "", parameter)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Meanings of calls, for the wrappers that calls.awk makes. Each meaning x has three macros.
- * They refer to the call's parameters by name, to its struct tsct_mpi_call as call_ and, after
- * the call, to its result as ret_:
+ * Meanings of calls, for the wrappers that calls.awk makes. Each meaning x has three macros,
+ * in which the call's parameters have the names of the MPI standard, call_ is the call's struct
+ * tsct_mpi_call and, after the call, ret_ is the call's result:
  *
- *	SHAPES_x	the shapes of begin and end
+ *	SHAPES_x	the shapes (payloads) of the call's BEGIN and END event
  *	BEFORE_x(...)	before the call: records its begin
  *	AFTER_x(...)	after the call: records its end
  *
- * If the caller ignores a status that is needed here, the wrapper passes its own to MPI.
+ * If a macro needs a status that the caller ignores, it passes its own status to MPI.
  */
 #ifndef TSCT_MPI_CALLS_H
 #define TSCT_MPI_CALLS_H
@@ -21,15 +21,15 @@
 #include "call_event.h"
 
 TSCT_EVENT(mpi_comm_name, TSCT_KIND_INSTANT, TSCT_U64_HEX(comm), TSCT_STRING(name));
-/* The send before it with this number failed: it is no message. */
+/* The last event mpi_send with this number is no message: the send failed. */
 TSCT_EVENT(mpi_not_sent, TSCT_KIND_INSTANT, TSCT_U64_HEX(number));
 
 /* ==== work before and after a call, for the macros below ======================== */
 
 /*
- * Returns the communicator of @handle. In a callback, does not wait for the lock, whose
- * holder may wait in MPI_Irecv for a lock that MPI holds: returns tsct_mpi_no_comm, which
- * does no harm, because a callback may not send or receive.
+ * Returns the communicator of @handle. In a callback, returns tsct_mpi_no_comm if
+ * the lock is held, because the lock's holder may wait in MPI_Irecv for a lock that
+ * MPI holds. This does no harm, because a callback may not send or receive.
  */
 static inline struct tsct_mpi_comm *known_comm(MPI_Comm handle)
 {
@@ -44,11 +44,11 @@ static inline struct tsct_mpi_comm *known_comm(MPI_Comm handle)
 	return comm;
 }
 
-/* Returns true if MPI itself called PMPI_Comm_size(): its return address, @caller, is in a
- * function of MPI other than MPI_Comm_size(). */
+/* Returns true if MPI itself called PMPI_Comm_size(): then @caller, the call's
+ * return address, is in a function of MPI other than MPI_Comm_size(). */
 static inline bool is_of_binding(const void *caller)
 {
-	static uintptr_t known[16];	/* addresses * 2 + result; 0: a free entry */
+	static uintptr_t known[16];	/* each: caller * 2 + result; 0: a free entry */
 	uintptr_t found, is_own;
 	Dl_info info;
 	unsigned int i;
@@ -76,7 +76,7 @@ static inline void begin_on(const struct tsct_mpi_call *call, MPI_Comm handle)
 
 /* ---- sends ------------------------------------------------------------------- */
 
-/* Sets comm and world of @peer, and records the begin of a call. */
+/* Sets the members comm and world of @peer, and records the begin of a call. */
 static inline void begin_peer(const struct tsct_mpi_call *call, MPI_Comm handle,
 			      struct tsct_mpi_peer_fields *peer)
 {
@@ -108,13 +108,13 @@ static inline void not_sent(MPI_Comm handle, const struct tsct_mpi_peer_fields *
 	if (sent->in_stream == UINT64_MAX)
 		return;
 	tsct_mpi_lock();
-	mpi_not_sent_emit(sent->number);	/* before another thread sends with this number */
+	mpi_not_sent_emit(sent->number);	/* recorded before another thread uses the number */
 	tsct_message_not_sent(&tsct_mpi_comm(handle)->order, peer->peer, peer->tag,
 			      sent->in_stream);
 	tsct_mpi_unlock();
 }
 
-/* Follows the request of a send, or of a collective call with this number. */
+/* Follows the request of a send or collective call. @number, @send: see tsct_mpi_request_add() */
 static inline void follow(MPI_Request request, __u64 number, __u64 send)
 {
 	tsct_mpi_lock();
@@ -124,7 +124,7 @@ static inline void follow(MPI_Request request, __u64 number, __u64 send)
 
 /* ---- receives ---------------------------------------------------------------- */
 
-/* A posted receive; `receive` is NULL if it is not matched */
+/* A posted receive; `receive` is NULL if its message is not matched */
 struct posted {
 	struct tsct_mpi_comm *comm;
 	struct tsct_receive *receive;
@@ -178,7 +178,7 @@ static inline struct posted begin_sendrecv(const struct tsct_mpi_call *call,
 	return posted;
 }
 
-/* Records the end of a call with the message of @status. */
+/* Records the end of a call, and the message that @status describes; NULL: no message */
 static inline void end_message(const struct tsct_mpi_call *call,
 			       const struct tsct_mpi_comm *comm, const MPI_Status *status)
 {
@@ -204,9 +204,9 @@ static inline int error_class(int err)
 	return class;
 }
 
-/* Returns the status of a call that ended with @err, or of its part; NULL: it got no message. A
- * message that is longer than the buffer was taken, too. MPICH does not say how long it was: its
- * length is 0 in *copy. */
+/* Returns the status of the message that a call or request with the result @err
+ * received; NULL: no message. If the message was longer than the buffer, returns
+ * @copy, with the length 0 for MPICH, which does not report the length. */
 static inline const MPI_Status *status_of(const MPI_Status *status, int err, MPI_Status *copy)
 {
 	const int class = error_class(err);
@@ -241,8 +241,8 @@ static inline void end_receive(const struct tsct_mpi_call *call,
 	tsct_mpi_unlock();
 }
 
-/* Ends a call that starts a receive, such as MPI_Irecv, and maybe a send. The lock must be
- * held. */
+/* Ends a call that starts a receive (MPI_Irecv) or also a send (MPI_Isendrecv).
+ * The lock must be held. */
 static inline void end_irecv(const struct posted *posted, const MPI_Request *request,
 			     const struct tsct_mpi_sent *sent, int err)
 {
@@ -259,7 +259,7 @@ static inline void end_probe(const struct tsct_mpi_call *call, MPI_Comm handle,
 	end_message(call, known_comm(handle), found ? status : NULL);
 }
 
-/* Ends MPI_Mprobe, whose message gets its number as in a receive. */
+/* Ends MPI_Mprobe, whose message is numbered as if it had been received. */
 static inline void end_mprobe(const struct posted *posted, const MPI_Message *message,
 			      const MPI_Status *status, bool found)
 {
@@ -298,7 +298,7 @@ static inline void made_persistent(MPI_Request request, MPI_Comm handle, bool is
 
 #define FEW_REQUESTS	16
 
-/* Requests for which a call waits; requests is NULL if none of them is followed */
+/* Requests for which a call waits; `requests` is NULL if this library follows no requests */
 struct waiting_call {
 	struct tsct_mpi_request **requests;
 	__u32 nr;
@@ -404,7 +404,7 @@ static inline __u64 begin_comm(const struct tsct_mpi_call *call, MPI_Comm from)
 	return base;
 }
 
-/* Begins a call that only @group's members make: they count the communicators made by it. */
+/* Begins a call that only the members of @group make. They count these calls for the new id. */
 static inline __u64 begin_comm_group(const struct tsct_mpi_call *call, MPI_Comm from,
 				     MPI_Group group, int tag)
 {
@@ -451,7 +451,7 @@ static inline void end_comm_idup(const struct tsct_mpi_call *call, MPI_Comm from
 }
 
 /* Returns true if all processes of an intercommunicator have this library, so that they can
- * exchange data: those of another MPI_COMM_WORLD, such as spawned ones, may lack it. */
+ * exchange data: processes of another MPI_COMM_WORLD, such as spawned ones, may lack it. */
 static inline bool can_exchange(MPI_Comm inter)
 {
 	MPI_Group group;
@@ -508,14 +508,14 @@ static inline __u64 bytes(MPI_Count count, MPI_Datatype type)
 	return (__u64)count * (__u64)size;
 }
 
-/* Returns the length of a message, bytes; UINT64_MAX: MPI refuses the count. MPICH sends an empty
- * message of MPI_DATATYPE_NULL. */
+/* Returns the length of a message, bytes; UINT64_MAX if MPI refuses the count. The
+ * length is 0 for MPI_DATATYPE_NULL, with which MPICH sends an empty message. */
 static inline __u64 message_bytes(MPI_Count count, MPI_Datatype type)
 {
 	return count < 0 ? UINT64_MAX : bytes(count, type);
 }
 
-/* Size of several buffers, bytes. @counts: int, or MPI_Count in calls with large counts */
+/* Total size of several buffers, bytes. @counts: array of int, or of MPI_Count in large calls */
 #define nsum(nr, counts, type)						\
 ({									\
 	__u64 sum_ = 0;							\
@@ -535,7 +535,7 @@ static inline __u64 message_bytes(MPI_Count count, MPI_Datatype type)
 	sum_;								\
 })
 
-/* Sums over all peers; count of this process */
+/* sum(), sums(): total size for all peers; OWN(): count of this process */
 #define sum(counts, type)	nsum(size, counts, type)
 #define sums(counts, types)	nsums(size, counts, types)
 #define OWN(counts)	(rank < 0 ? 0 : (counts)[rank])
@@ -544,14 +544,14 @@ static inline __u64 message_bytes(MPI_Count count, MPI_Datatype type)
  * ROOT(): n in the root, else 0. OTHERS(): n in all processes but the root. PEERS(): n in
  * the processes that send to a root or receive from it; the root may be one of them. On an
  * intercommunicator, the peers are the group without the root; in the root's group, `root`
- * is MPI_ROOT or MPI_PROC_NULL, both negative. MPI ignores other arguments, which may then
- * be invalid, so they are not read.
+ * is MPI_ROOT or MPI_PROC_NULL, both negative. Where the result is 0, n is not read, because
+ * MPI ignores such arguments, which may be invalid.
  */
 #define ROOT(n)		(root == root_rank ? (n) : 0)
 #define OTHERS(n)	(root == root_rank || root < 0 ? 0 : (n))
 #define PEERS(n)	(root < 0 ? 0 : (n))
 
-/* n, or 0 if the call uses only the other buffer (MPI_IN_PLACE) */
+/* SENT(), RECEIVED(): n, or 0 if the call does not use that buffer (MPI_IN_PLACE) */
 #define SENT(n)		(sendbuf == MPI_IN_PLACE ? 0 : (n))
 #define RECEIVED(n)	(recvbuf == MPI_IN_PLACE ? 0 : (n))
 
@@ -628,7 +628,7 @@ static inline __u64 message_bytes(MPI_Count count, MPI_Datatype type)
 	struct posted posted_ = begin_receive(call_, comm, &peer_, true);
 #define AFTER_recv()	end_receive(call_, &posted_, status, ret_);
 
-/* Holds the lock during the call: MPI sees the posts of all threads in the same order. */
+/* Holds the lock during the call, so that MPI and this library see receives in one order. */
 #define SHAPES_irecv	TSCT_MPI_PEER, TSCT_MPI_NOTHING
 #define BEFORE_irecv()							\
 	struct tsct_mpi_peer_fields peer_ = PEER(source, tag, bytes(count, datatype)); \
@@ -749,9 +749,9 @@ static inline __u64 message_bytes(MPI_Count count, MPI_Datatype type)
 	tsct_mpi_unlock();
 #define AFTER_request(what)	END_PLAIN();
 
-/* wait_one: a call that completes one request; @done: its index, negative: none. wait_some:
- * a call that completes several; @nr_done: their number; @indices: array of their indices,
- * NULL: the first ones */
+/* wait_one: a call that completes one request, with the index @done; negative:
+ * none. wait_some: a call that completes @nr_done requests, with the indices in
+ * the array @indices; NULL: the first @nr_done requests */
 #define SHAPES_wait_one		TSCT_MPI_COUNT, TSCT_MPI_COUNT
 #define BEFORE_wait_one(nr, requests, done)				\
 	STATUS()							\
@@ -787,7 +787,7 @@ static inline __u64 message_bytes(MPI_Count count, MPI_Datatype type)
 		follow(*request, coll_.number, 0);			\
 	END_PLAIN();
 
-/* Calls in a topology: @in neighbours send to this process, @out receive from it. */
+/* Calls in a topology: @in neighbours send to this process, @out neighbours receive from it. */
 #define SHAPES_neighbours	SHAPES_coll
 #define BEFORE_neighbours(sent_, received_)				\
 	int in, out;							\

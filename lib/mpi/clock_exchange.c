@@ -2,8 +2,8 @@
 /*
  * Sessions over MPI, for nodes whose daemons cannot compare their clocks. One process of
  * each node (its leader) exchanges messages with the leader of rank 0's node, the master.
- * The exchanges are recorded as events of the program. A merge makes the same samples from
- * them as a daemon would have recorded (Documentation/mpi.rst, Sessions over MPI).
+ * The exchanges are recorded as events of the program. A merge converts these events to sync
+ * samples like those of a daemon (Documentation/mpi.rst, Sessions over MPI).
  */
 #include <sched.h>
 #include <stdio.h>
@@ -14,8 +14,8 @@
 #include "lib/base/hash.h"
 #include "call_event.h"
 
-/* Number of bursts per node, and of exchanges per burst. A burst begins with a message of
- * the master that wakes the node, so its first exchange is as fast as the others. */
+/* Number of bursts per node, and of exchanges per burst. A message of the master begins
+ * each burst and wakes the node, so the burst's first exchange is as fast as the others. */
 #define BURSTS		16
 #define BURST		4
 #define EXCHANGES_MAX	(BURSTS * BURST)
@@ -28,12 +28,12 @@
 /* Tags of messages between the leaders of nodes */
 enum { TAG_BURST, TAG_REQUEST, TAG_ANSWER };
 
-/* Facts about a leader's clock that every leader has */
+/* A leader's clock, as it is sent to all leaders */
 struct leader_clock {
 	__u64 boot;		/* hash of the boot id; 0: the clock cannot be compared */
 };
 
-/* The master's node and clock, as it sends them to all nodes */
+/* The master's node and clock, as the master sends them to all nodes */
 struct master_clock {
 	__u64 node;
 	__u64 base, mult;	/* clock params: the time is base_ns at cycles `base` */
@@ -44,12 +44,12 @@ struct exchange_times {
 	__u64 t1, t2, t3, t4;	/* cycles, as in struct tsct_exchange */
 };
 
-/* A session; a leader sends it to the other processes of its node */
+/* A session of a node; the leader sends it to the other processes of the node */
 struct session {
 	struct master_clock master;
 	__u64 node;		/* id of this node */
 	__u32 source;		/* TSCT_SOURCE_* of this node's counter */
-	__s32 nr_nodes;		/* number of nodes that can be compared, with the master */
+	__s32 nr_nodes;		/* number of nodes that can be compared, including the master */
 	__s32 nr;		/* number of exchanges; on the master: 0 */
 	struct exchange_times x[EXCHANGES_MAX];
 };
@@ -96,7 +96,7 @@ static struct tsct_event_type master_event = {
 	.fields = master_field, .nr_fields = NR(master_field),
 };
 
-/* Defines the events when they are first needed, so that other programs' channels lack them. */
+/* Defines the events when first needed, so that channels without sessions have no definitions. */
 static void register_events(void)
 {
 	static bool registered;
@@ -136,8 +136,8 @@ static void record_session(const struct session *s, __u32 number)
 /* ---- clocks and names of nodes ------------------------------------------------ */
 
 /*
- * Reads the clock of this process. If its CPUs need corrections or if it has no time, the
- * clock cannot be compared, and own->boot stays 0.
+ * Reads the clock of this process. A clock that needs a correction per CPU, or
+ * has no time, cannot be compared: own->boot then stays 0.
  */
 static void read_clock(struct leader_clock *own, struct session *s)
 {
@@ -159,7 +159,7 @@ static void read_clock(struct leader_clock *own, struct session *s)
 /*
  * Returns the id of node @i. It is the hash of the boot id, so that sessions of programs
  * that run one after another are on one timeline if they have the same master. If several
- * nodes of the job have the same boot id, each gets an id for this job only: they are
+ * nodes of the job have the same boot id, each gets an id for this job only: such nodes are
  * containers on one host, or virtual machines restored from one snapshot, whose counters
  * differ.
  */
@@ -200,7 +200,7 @@ int tsct_mpi_receive(void *to, int size, int from, int tag, MPI_Comm comm, doubl
 	return err ? err : PMPI_Recv(to, size, MPI_BYTE, from, tag, comm, MPI_STATUS_IGNORE);
 }
 
-/* Waits until all processes of a node have called this, and leaves the CPU to the exchanges. */
+/* Sleeps until all processes of the node have called this function, to free CPUs for exchanges. */
 static void wait_asleep(MPI_Comm node)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
@@ -212,7 +212,7 @@ static void wait_asleep(MPI_Comm node)
 		nanosleep(&pause, NULL);
 }
 
-/* On the master: announces @nr requests to a node, answers them. Returns 0 or MPI's error. */
+/* On the master: lets a node send @nr requests, and answers them. Returns 0 or MPI's error. */
 static int answer_burst(MPI_Comm leaders, int child, int nr)
 {
 	__u64 t[2];
@@ -244,8 +244,8 @@ static void shuffle_children(int *children, int nr, __u64 seed)
 	}
 }
 
-/* On the master: has exchanges with one node at a time, so that no exchange delays another.
- * Each node gets at least one burst, and further ones until @limit_ms. */
+/* On the master: exchanges with one node at a time, so that no exchange delays another.
+ * Each node gets at least one burst, and further bursts until @limit_ms has passed. */
 static void run_master(MPI_Comm leaders, int *children, int nr, int limit_ms)
 {
 	const double end = PMPI_Wtime() + limit_ms * 1e-3;
@@ -265,7 +265,7 @@ static void run_master(MPI_Comm leaders, int *children, int nr, int limit_ms)
 		answer_burst(leaders, children[i], 0);
 }
 
-/* On other nodes: has exchanges with the master, until the master announces 0 exchanges. */
+/* On other nodes: exchanges with the master, until the master announces a burst of 0 exchanges. */
 static void run_child(MPI_Comm leaders, struct session *s)
 {
 	struct exchange_times *x;
@@ -337,7 +337,7 @@ bool tsct_mpi_exchange(MPI_Comm node, __u32 number, int limit_ms, char *why, siz
 	PMPI_Bcast(&nr, 1, MPI_INT, 0, node);
 	if (!rank && nr > 1)
 		run_leaders(leaders, &s, limit_ms);
-	/* All processes but the leader sleep here: they must not disturb the exchanges. */
+	/* The other processes of the node sleep here, so that they do not delay the exchanges. */
 	if (nr > 1)
 		wait_asleep(node);
 	if (nr > 1)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The communicators of a process, and their messages, which are events of the sender and the
- * receiver with the same number.
+ * The communicators of a process, and their messages. The sender and the receiver of a message
+ * record events with the same message number.
  *
- * All members of a communicator compute the same id for it. For MPI_COMM_WORLD, the id comes
- * from the job's random number; for others, from the parent's id, the number of
+ * All members compute the same id for their communicator. For MPI_COMM_WORLD, the id comes
+ * from the job's random number; for other communicators, from the parent's id, the number of
  * communicators made from the parent before, and the smallest rank of a member in
  * MPI_COMM_WORLD. Members exchange ids only in MPI_Intercomm_create, whose two groups have no
  * common parent.
@@ -15,7 +15,7 @@
 #include "call_event.h"
 #include "message_order.h"
 
-/* Before MPI_Init and in MPI's sessions, the thread level is unknown: assumes threads. */
+/* Before MPI_Init and in MPI's sessions, the thread level is unknown, so threads are assumed. */
 struct tsct_mpi tsct_mpi = { .threaded = true, .lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP };
 
 static struct tsct_index handles;	/* key: MPI_Comm; value: struct tsct_mpi_comm * */
@@ -36,7 +36,7 @@ TSCT_EVENT_AS(mpi_receive, mpi_message, TSCT_KIND_RECEIVE, TSCT_U64_HEX(number),
 TSCT_EVENT_AS(mpi_receive_late, mpi_message, TSCT_KIND_RECEIVE, TSCT_U64_HEX(number),
 	      TSCT_U64_HEX(comm), TSCT_S32(source), TSCT_S32(world), TSCT_S32(tag),
 	      TSCT_U64(bytes), TSCT_U64(request), TSCT_S64(late_ns));
-/* A receive was posted. It completes with the same `request`. */
+/* A receive was posted. Its event mpi_receive has the same `request`. */
 TSCT_EVENT(mpi_request, TSCT_KIND_INSTANT, TSCT_U64(request));
 
 struct tsct_mpi_comm *tsct_mpi_comm(MPI_Comm handle)
@@ -53,8 +53,8 @@ __u64 tsct_mpi_comm_child(struct tsct_mpi_comm *parent)
 
 /* ---- members --------------------------------------------------------------- */
 
-/* Returns the malloc'ed ranks in MPI_COMM_WORLD of a group's members. NULL: out of memory,
- * or a member is not in MPI_COMM_WORLD, or MPI_Init was not called. */
+/* Returns a malloc'ed array: ranks of a group's members in MPI_COMM_WORLD. NULL:
+ * out of memory, a member is not in MPI_COMM_WORLD, or MPI_Init was not called. */
 static __s32 *world_ranks(MPI_Group group, __s32 *ret_size)
 {
 	__s32 *ranks, *world;
@@ -106,8 +106,8 @@ __u64 tsct_mpi_group_hash(MPI_Group group, __u64 seed)
 	return hash;
 }
 
-/* Sets members and sizes of a new communicator. Returns the smallest rank of a member in
- * MPI_COMM_WORLD; -1: a member is not in it. */
+/* Sets members and sizes of a new communicator. Returns the smallest rank of a
+ * member in MPI_COMM_WORLD, or -1 if a member is not in MPI_COMM_WORLD. */
 static __s32 set_members(struct tsct_mpi_comm *comm, MPI_Comm handle)
 {
 	__s32 *local, inter, least;
@@ -138,7 +138,7 @@ static __s32 set_members(struct tsct_mpi_comm *comm, MPI_Comm handle)
 
 /* ---- messages --------------------------------------------------------------- */
 
-/* Returns the number that sender and receiver compute for a message. @side: sender's side */
+/* Returns the number of a message in events. @side: sender's side; @number: number in its stream */
 static __u64 message_number(const struct tsct_mpi_comm *comm, __u8 side, __s32 source,
 			    __s32 dest, __s32 tag, __u64 number)
 {
@@ -186,7 +186,7 @@ struct tsct_receive *tsct_mpi_post(struct tsct_mpi_comm *comm, __s32 source, __s
 		return NULL;
 	r->blocking = blocking && tsct_mpi.threaded;
 	comm->users++;
-	/* The number of a blocking receive, too, may be known only after later ones were posted. */
+	/* Numbers the request, as the number of @r may be known only after later receives. */
 	if (blocking && (comm->order.nr_unnumbered || comm->order.nr_cancelling))
 		tsct_mpi_posted(r);
 	tsct_receive_post(&comm->order, r, source, tag);

@@ -8,8 +8,8 @@ static __u64 stream_key(__s32 peer, __s32 tag)
 	return (__u64)(__u32)peer << 32 | (__u32)tag;
 }
 
-/* Returns the next number of a stream. If memory runs out, returns 0, which may be wrong, so
- * that the program can continue. */
+/* Returns the next number of a stream. If out of memory, returns 0, which may
+ * be a wrong number, so that the program can continue. */
 static __u64 next_number(struct tsct_index *streams, __s32 peer, __s32 tag)
 {
 	const __u64 key = stream_key(peer, tag);
@@ -82,7 +82,7 @@ static bool is_uncertain(const struct tsct_receive *r)
 	return false;
 }
 
-/* Numbers all receives whose number is certain; calls order->known() if they have a message. */
+/* Numbers all receives whose number is certain. Calls order->known() for each received message. */
 static void settle_numbers(struct tsct_message_order *order)
 {
 	struct tsct_receive *r, *next;
@@ -110,16 +110,16 @@ void tsct_receive_post(struct tsct_message_order *order, struct tsct_receive *r,
 	link_before(order, r, NULL);
 	order->nr_blocking += r->blocking;
 	order->nr_unnumbered++;
-	/* Only earlier receives without a number make this one's uncertain: if one with a
-	 * number is cancelled, tsct_receive_cancelled() corrects the numbers of later ones. */
+	/* The number is uncertain only if an earlier receive has no number: if an earlier receive
+	 * with a number is cancelled, tsct_receive_cancelled() corrects the later numbers. */
 	if (has_stream(r) && order->nr_unnumbered == 1)
 		set_number(order, r);
 }
 
 /* ---- messages -------------------------------------------------------------- */
 
-/* Puts @r before @e, an earlier receive of another thread. If @e has a number, both exchange
- * numbers and places. */
+/* Moves @r before @e, an earlier receive of another thread. If @e has a number,
+ * @r and @e swap their numbers and their places in the list. */
 static void change_places(struct tsct_message_order *order, struct tsct_receive *e,
 			  struct tsct_receive *r)
 {
@@ -139,7 +139,7 @@ static void change_places(struct tsct_message_order *order, struct tsct_receive 
 	link_before(order, e, next);
 }
 
-/* Lets @r overtake another thread's blocking receive that could have got this message. */
+/* Moves @r before the first blocking receive of another thread that could take @r's message. */
 static void overtake(struct tsct_message_order *order, struct tsct_receive *r)
 {
 	struct tsct_receive *e;

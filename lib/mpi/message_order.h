@@ -3,8 +3,8 @@
  * Numbers of a communicator's messages. Sender and receiver compute the same number without
  * exchanging data: MPI delivers messages of one stream (source, destination, tag) in the
  * order in which they were sent. So the sender counts the messages that it sends on each
- * stream, and the receiver counts the receives that it posts on each stream. The stream of a
- * receive is that of the message that it gets.
+ * stream, and the receiver counts the receives that it posts on each stream. A receive has
+ * the stream of the message that it gets.
  *
  * A receive from any source or with any tag has no stream until it is matched. Until then,
  * later receives of each stream of which it could take a message have no number either,
@@ -15,12 +15,12 @@
  *	B completes			no number yet
  *	A completes, by source 1	A has number 0, and B number 1
  *
- * A receive that is being cancelled is also uncertain: it takes a message, or none.
+ * A receive whose cancel was requested has the same effect: it may take a message or none.
  *
  * Threads: this library and MPI may see the blocking receives of several threads in
- * different orders. So if a later receive of a stream completes before a blocking one, the
- * two change places. This ensures that no message is received before it was sent. But two
- * messages that threads receive at the same time may have each other's number.
+ * different orders. So if a receive completes before an earlier blocking receive that could
+ * take the same message, the two receives swap their numbers, so that each message is sent
+ * before it is received. But two messages received at the same time may swap their numbers.
  *
  * Computation only, without MPI or clock. The caller must hold a lock.
  */
@@ -29,22 +29,22 @@
 
 #include "lib/base/index.h"
 
-/* Source or tag of a receive that takes messages of any source or tag */
+/* Value of `source` or `tag` in a receive of messages from any source or with any tag */
 #define TSCT_MPI_ANY	(-1)
 
-/* A receive. It exists until its message is received and the message's number is known. */
+/* A receive. It exists until its message is received and the number of that message is known. */
 struct tsct_receive {
 	struct tsct_receive *next, *prev;	/* list in the order of posting */
-	__s32 source, tag;	/* as posted; once matched, those of the message */
+	__s32 source, tag;	/* of the posted receive; once matched: of the message */
 	__u64 number;		/* number of the message in its stream */
 	__u64 bytes;		/* set and used by the caller: length of the message */
-	__u64 cycles;		/* the same: counter value at the receive */
-	__u64 request;		/* the same: number of the request */
+	__u64 cycles;		/* set and used by the caller: counter value at the receive */
+	__u64 request;		/* set and used by the caller: number of the request */
 	bool blocking;		/* flag: a thread waits in the receiving call */
 	bool matched;		/* flag: the receive is matched with a message */
 	bool received;		/* flag: the message was received */
 	bool numbered;
-	bool cancelling;	/* flag: a cancel was requested, its result is unknown */
+	bool cancelling;	/* flag: a cancel was requested, but its result is unknown */
 };
 
 struct tsct_message_order {
@@ -60,22 +60,22 @@ struct tsct_message_order {
  * with @tag */
 __u64 tsct_message_sending(struct tsct_message_order *order, __s32 dest, __s32 tag);
 
-/* tsct_message_not_sent - give back @number, the last one of its stream, after a failed send */
+/* tsct_message_not_sent - give back @number, the stream's last number, after a failed send */
 void tsct_message_not_sent(struct tsct_message_order *order, __s32 dest, __s32 tag,
 			   __u64 number);
 
 /* tsct_receive_post - add a receive that was posted with @source and @tag (or TSCT_MPI_ANY).
- * All members of @r must be zero, except `blocking` and those that the caller uses. */
+ * All members of @r must be zero, except `blocking` and members that the caller uses. */
 void tsct_receive_post(struct tsct_message_order *order, struct tsct_receive *r,
 		       __s32 source, __s32 tag);
 
-/* tsct_receive_matched - set the message of @r: it came from @source with @tag, and is not
- * received yet (MPI_Mprobe) */
+/* tsct_receive_matched - set that @r is matched with a message from @source
+ * with @tag, which is not received yet (MPI_Mprobe) */
 void tsct_receive_matched(struct tsct_message_order *order, struct tsct_receive *r,
 			  __s32 source, __s32 tag);
 
-/* tsct_receive_done - set @r (posted or matched) received. If its number is certain, calls
- * order->known() before it returns. */
+/* tsct_receive_done - set that the message of @r was received. If the number of
+ * @r is certain, calls order->known() before it returns. */
 void tsct_receive_done(struct tsct_message_order *order, struct tsct_receive *r,
 		       __s32 source, __s32 tag);
 
@@ -85,7 +85,7 @@ void tsct_receive_cancelling(struct tsct_message_order *order, struct tsct_recei
 /* tsct_receive_cancelled - remove @r, which got no message; the caller frees @r */
 void tsct_receive_cancelled(struct tsct_message_order *order, struct tsct_receive *r);
 
-/* Frees all memory except the receives, which the caller finds in the list order->first. */
+/* Frees all memory except the receives, which are in the list that begins at order->first. */
 void tsct_message_order_free(struct tsct_message_order *order);
 
 #endif /* TSCT_MPI_MESSAGE_ORDER_H */

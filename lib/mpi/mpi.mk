@@ -37,8 +37,8 @@ $(O)/lib/mpi-$(1)/calls.o: $(O)/gen/mpi-$(1)-calls.c $(MPI_HEADERS)
 	$(Q)$(MPICC_$(1)) $(CPPFLAGS) $(filter-out $(WARN) -fvisibility=hidden,$(TSCT_CFLAGS)) \
 		-Wno-deprecated-declarations $(CFLAGS) -c -o $$@ $$<
 
-# The runpath finds libtsctrace.so beside this library. RUNPATH=no: it is where the system
-# looks for libraries.
+# The runpath of this library names its own directory, which has libtsctrace.so. RUNPATH=no:
+# the system finds libtsctrace.so.
 $(O)/lib/libtsctrace-mpi-$(1).so: $(patsubst %.c,$(O)/lib/mpi-$(1)/%.o,$(MPI_SRCS)) \
 		$(O)/lib/mpi-$(1)/calls.o $(O)/lib/$(SONAME)
 	$(say) LD $$(@F)

@@ -3,8 +3,8 @@
  * Requests that are followed until they complete: sends, receives, nonblocking collective
  * calls, and MPI_Comm_idup. All functions are called with tsct_mpi_lock() held.
  *
- * MPI may give several requests one handle if they are complete from the start: Open MPI does
- * so with short sends, and with those to MPI_PROC_NULL. So the table has a queue for each
+ * MPI may give one handle to several requests that are complete from the start: Open MPI does
+ * so for short sends, and for sends to MPI_PROC_NULL. So the table has a queue for each
  * handle. A call that waits takes the first request that no other call waits for.
  */
 #include <stdlib.h>
@@ -13,17 +13,17 @@
 #include "message_order.h"
 
 struct tsct_mpi_request {
-	enum { RECEIVE, SEND, NEW_COMM } kind;	/* SEND: also collective calls, and others */
+	enum { RECEIVE, SEND, NEW_COMM } kind;	/* SEND: also for collective calls */
 	bool persistent;
 	bool active;		/* flag: started, but not complete */
 	bool cancelling;	/* flag: a cancel of the send was requested */
-	bool queued;		/* flag: in the table */
-	bool taken;		/* flag: the call that waits has taken it out of the table */
+	bool queued;		/* flag: the request is in the table */
+	bool taken;		/* flag: a waiting call has removed it from the table */
 	struct tsct_mpi_request *next;	/* next request with the same handle */
-	struct tsct_mpi_request *last;	/* in a handle's first request: its last one */
+	struct tsct_mpi_request *last;	/* in the first request of a handle: the last request */
 	__u64 number, send;	/* see tsct_mpi_request_add() */
 	struct tsct_mpi_comm *comm;
-	struct tsct_receive *receive;	/* receive of an active request; NULL: not matched */
+	struct tsct_receive *receive;	/* receive of an active request; NULL: none to be matched */
 	__s32 peer, tag;	/* arguments of a persistent request */
 	__u64 bytes;
 	__u64 base;		/* id base of a communicator that is being made */
@@ -36,7 +36,7 @@ static struct tsct_index requests;	/* key: MPI_Request; value: struct tsct_mpi_r
 static struct tsct_index messages;	/* key: MPI_Message; value: struct tsct_mpi_request * */
 static struct tsct_mpi_request *unused;	/* list of freed requests, for new ones */
 
-/* A nonblocking send of a message, or a nonblocking collective call (request 0), is complete. */
+/* Completion of a nonblocking send, or of a nonblocking collective call, which has request 0 */
 TSCT_EVENT(mpi_complete, TSCT_KIND_INSTANT, TSCT_U64_HEX(number), TSCT_U64(request));
 
 size_t tsct_mpi_requests(void)
@@ -55,8 +55,8 @@ static void free_request(struct tsct_mpi_request *request)
 	unused = request;
 }
 
-/* Adds a copy of the request @from, which counts as a user of its communicator, after those
- * that have its handle. */
+/* Adds a copy of the request @from to the end of the queue of @handle. The copy
+ * counts as a user of its communicator. */
 static void add_request(struct tsct_index *map, __u64 handle,
 			const struct tsct_mpi_request *from)
 {
@@ -92,7 +92,7 @@ static void release_request(struct tsct_mpi_request *request)
 	free_request(request);
 }
 
-/* Takes a request out of the queue of its handle. Near the front, it is found at once. */
+/* Removes a request from the queue of its handle, which is searched from the front. */
 static void unqueue_request(struct tsct_mpi_request *request)
 {
 	__u64 *at = tsct_index_get(&requests, request->handle, 0);
@@ -121,8 +121,8 @@ static void remove_request(struct tsct_mpi_request *request)
 	release_request(request);
 }
 
-/* Removes all requests with @handle, which MPI has given to a new request: they are
- * complete, but their completion was not seen. */
+/* Removes all requests with @handle: these are complete, as MPI has given
+ * @handle to a new request, although no call has reported their completion. */
 static void remove_old(MPI_Request handle)
 {
 	struct tsct_mpi_request *request;
@@ -200,7 +200,7 @@ static void receive_completed(struct tsct_mpi_request *request, const MPI_Status
 				  tsct_mpi_status_bytes(status));
 }
 
-/* Records the completion of a send, unless it was cancelled, or a collective call. */
+/* Records the completion of a collective call, or of a send that was not cancelled. */
 static void send_completed(const struct tsct_mpi_request *request, const MPI_Status *status)
 {
 	int cancelled = 0;
@@ -211,8 +211,8 @@ static void send_completed(const struct tsct_mpi_request *request, const MPI_Sta
 		mpi_complete_emit(request->number, request->send);
 }
 
-/* Of several requests with one handle, the one that is returned leaves the queue, so that the
- * next one is found at once. */
+/* If the queue has further requests, the returned request leaves the queue, so
+ * that the next call finds the next request at once. */
 struct tsct_mpi_request *tsct_mpi_request_wait(MPI_Request handle)
 {
 	struct tsct_mpi_request *request = find_request(handle);
@@ -280,8 +280,8 @@ void tsct_mpi_request_cancel(MPI_Request handle)
 }
 
 /*
- * Frees a request; its receive stays without a result. If that receive has a number, it
- * keeps it. If not, later receives that it could affect never get a certain number.
+ * Frees a request, whose receive then gets no result. If the receive has a number, that number
+ * stays used. If not, numbers of later receives that could depend on this receive stay uncertain.
  */
 void tsct_mpi_request_free(MPI_Request handle)
 {

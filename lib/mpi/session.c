@@ -8,23 +8,23 @@
 #include "lib/base/hash.h"
 #include "call_event.h"
 
-/* Limit of a synchronization, s; "no": none; "mpi": only over MPI; default: SYNC_SECONDS */
+/* Time limit of a synchronization, s; "no": no synchronization; "mpi": only over MPI */
 #define SYNC_ENV	"TSCTRACE_MPI_SYNC"
 #define SYNC_SECONDS	10
 #define SYNC_SECONDS_MAX	86400
 
 TSCT_EVENT(mpi_rank, TSCT_KIND_INSTANT, TSCT_U64_HEX(job), TSCT_S32(rank),
 	   TSCT_S32(size), TSCT_S32(thread_level), TSCT_STRING(library));
-/* result: reason why the daemons did not synchronize, or why nothing did; "": the daemons
- * did. by: "daemons", "MPI", or "": this node's clock was not compared */
+/* result: reason why the daemons or, if not used, MPI did not synchronize; "":
+ * success. by: "daemons", "MPI", or "" if this node's clock was not compared */
 TSCT_EVENT_AS(mpi_timesync_begin, mpi_timesync, TSCT_KIND_BEGIN);
 TSCT_EVENT_AS(mpi_timesync_end, mpi_timesync, TSCT_KIND_END, TSCT_STRING(result),
 	      TSCT_STRING(by));
 
 /* Rank 0's settings of synchronization, which all processes use */
 struct sync_wanted {
-	int limit_ms;		/* limit of a synchronization, ms; 0: none is made */
-	int only_mpi;		/* flag: only over MPI, not by the daemons */
+	int limit_ms;		/* time limit, ms; 0: no synchronization */
+	int only_mpi;		/* flag: synchronize over MPI only, not by the daemons */
 };
 
 /* Reads this process's settings of synchronization. */
@@ -44,8 +44,8 @@ static struct sync_wanted read_settings(void)
 	return wanted;
 }
 
-/* Returns the argument of tsct_timesync_join(): the number of processes on this node; 0: use
- * $TSCTRACE_TIMESYNC_PROCESSES (for containers that share memory, but no daemon) */
+/* Returns the argument of tsct_timesync_join(): the number of processes on this node, or 0 to
+ * use $TSCTRACE_TIMESYNC_PROCESSES (set for containers that share memory, but no daemon). */
 static unsigned int count_local(MPI_Comm node)
 {
 	const char *declared = secure_getenv("TSCTRACE_TIMESYNC_PROCESSES");
@@ -55,7 +55,7 @@ static unsigned int count_local(MPI_Comm node)
 	return declared && *declared ? 0 : (unsigned int)size;
 }
 
-/* Returns a hash of the timeline that this node's daemon publishes; 0: it publishes none. */
+/* Returns a hash of the timeline that this node's daemon publishes, or 0 if there is none. */
 static __u64 daemon_timeline(void)
 {
 	struct tsct_clock_state state;
@@ -69,10 +69,10 @@ static __u64 daemon_timeline(void)
 }
 
 /*
- * Returns the reason why the nodes are not synchronized; NULL: they are. Called after
- * tsct_timesync() in each process; @err: its result in this process. Nodes are synchronized
- * if all calls succeeded and all daemons are on one timeline; else each node may be in a
- * cluster of its own. The result is NULL in all processes, or in none.
+ * Returns NULL if the nodes are synchronized, else the reason why not: NULL in all
+ * processes, or in none. Called in each process after tsct_timesync(), whose result
+ * is @err. The nodes are synchronized if all these calls succeeded and all daemons
+ * are on one timeline: otherwise each node may be in a cluster of its own.
  */
 static const char *find_failure(int err)
 {
@@ -81,15 +81,15 @@ static const char *find_failure(int err)
 	__u64 most[3];
 
 	PMPI_Allreduce(mine, most, 3, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD);
-	return most[0] ? "another process did not succeed" :
+	return most[0] ? "the synchronization failed in another process" :
 		!most[1] || most[1] != ~most[2] ? "the daemons have no timeline in common" :
 		NULL;
 }
 
 /*
- * Synchronizes by the daemons (tsct_timesync()) with all processes of a node. No process
- * waits if a node has no daemon. Returns true in all processes, or false in all, with the
- * reason in @why.
+ * Synchronizes the nodes by their daemons: calls tsct_timesync() in all
+ * processes. No process waits if a node has no daemon. Returns true in all
+ * processes, or false in all processes, with the reason in @why.
  */
 static bool synchronize_daemons(MPI_Comm node, int limit_ms, char *why, size_t size)
 {
@@ -101,7 +101,7 @@ static bool synchronize_daemons(MPI_Comm node, int limit_ms, char *why, size_t s
 	failed = err || gave_up;
 	PMPI_Allreduce(&failed, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
 	if (gave_up)
-		failure = "not tried again";
+		failure = "not tried again, because an earlier synchronization did not complete";
 	if (!any) {
 		err = tsct_timesync(limit_ms, why, size);
 		failure = find_failure(err);
@@ -114,9 +114,9 @@ static bool synchronize_daemons(MPI_Comm node, int limit_ms, char *why, size_t s
 }
 
 /*
- * Synchronizes the clocks of all nodes: by the daemons or, if that fails, over MPI. It also
- * fails for a process whose clock is not the daemon's, because it knows no timeline. A merge
- * then still uses the daemons' samples, if they are of one cluster.
+ * Synchronizes the clocks of all nodes: by the daemons or, if that fails, over MPI.
+ * The daemons' way also fails if a process has its own clock, without a timeline. A
+ * merge then still uses the daemons' samples, if they are of one cluster.
  */
 static void synchronize(__u32 number)
 {
@@ -145,8 +145,8 @@ static void synchronize(__u32 number)
 
 /* ---- the ranks that have this library --------------------------------------- */
 
-/* Tags of messages in MPI_COMM_WORLD, which ranks with this library send before the program
- * sends any */
+/* Tags of this library's messages in MPI_COMM_WORLD, which are sent before the
+ * program sends messages there */
 enum { TAG_PRESENT = 32617, TAG_JOB };
 
 /* Message that rank 0 sends to the other ranks */
@@ -155,17 +155,17 @@ struct mpi_job {
 	__u64 partial;
 };
 
-/* Prints that ranks do not have the library. @ranks: such as "2-3,7" */
+/* Prints which ranks have not loaded the library. @ranks: list such as "2-3,7" */
 static void report_missing(const char *ranks, double limit_s)
 {
 	fprintf(stderr, TSCT_MPI_LIBRARY ": MPI_Init: of %d ranks, these have not loaded this library,"
 		" after %.0f s: %s; clocks are not compared, and only one end of their messages"
-		" is recorded; start all ranks with it, by 'trace-ctl record --ranks' or"
+		" is recorded; start all ranks with this library, by 'trace-ctl record --ranks' or"
 		" 'mpirun -x LD_PRELOAD'\n", tsct_mpi.size, limit_s, ranks);
 }
 
-/* Writes the ranks that are not in @present, as a list of ranges; ends it with "..." if it
- * does not fit. */
+/* Writes the ranks that are not in @present, as a list of ranges. A list that
+ * does not fit ends with "...". */
 static void list_missing(const bool *present, char *text, size_t size)
 {
 	size_t len = 0;
@@ -186,8 +186,8 @@ static void list_missing(const bool *present, char *text, size_t size)
 	}
 }
 
-/* In rank 0: waits until all ranks have reported that they have this library, or until the
- * limit; then sends the job to those that have. */
+/* In rank 0: waits until all ranks have reported that they have this library,
+ * or until the limit; then sends the job to the ranks that have reported. */
 static void gather_ranks(struct mpi_job *job, double limit_s)
 {
 	const double end = PMPI_Wtime() + limit_s;
@@ -196,7 +196,7 @@ static void gather_ranks(struct mpi_job *job, double limit_s)
 	int from, nr = 1;
 
 	if (!present)
-		PMPI_Abort(MPI_COMM_WORLD, 1);	/* else, the others would wait */
+		PMPI_Abort(MPI_COMM_WORLD, 1);	/* else the other ranks would wait */
 	present[0] = true;
 	while (nr < tsct_mpi.size &&
 	       !tsct_mpi_receive(&from, sizeof(from), MPI_ANY_SOURCE, TAG_PRESENT,
@@ -217,9 +217,9 @@ static void gather_ranks(struct mpi_job *job, double limit_s)
 }
 
 /*
- * Gets the job's number, which rank 0 makes. Only ranks that have this library send and get
- * messages for this. A collective call would wait forever for a rank that lacks it, and might
- * be taken for one of the program there.
+ * Gets the job's number, which rank 0 makes, by messages between ranks that
+ * have this library. A collective call would wait forever for a rank without
+ * the library, and that rank's program might mistake it for its own call.
  */
 static void agree_on_job(void)
 {
@@ -234,7 +234,7 @@ static void agree_on_job(void)
 	} else {
 		PMPI_Send(&tsct_mpi.rank, sizeof(tsct_mpi.rank), MPI_BYTE, 0, TAG_PRESENT,
 			  MPI_COMM_WORLD);
-		/* Rank 0 answers after its limit, if a rank is missing. */
+		/* If a rank is missing, rank 0 answers only after its limit. */
 		job.partial = 1;
 		if (tsct_mpi_receive(&job, sizeof(job), 0, TAG_JOB, MPI_COMM_WORLD,
 				     PMPI_Wtime() + 2 * limit_s))

@@ -53,7 +53,7 @@ struct tsct_keys {
 };
 
 static const struct tsct_key_type types[] = {
-	{ "MD5", &nettle_md5, NULL },	/* must be first: type of keys for which none is given */
+	{ "MD5", &nettle_md5, NULL },	/* must be first: type of a key without a given type */
 	{ "AES128", NULL, &nettle_cmac_aes128 },
 	{ "AES256", NULL, &nettle_cmac_aes256 },
 	{ "SHA256", &nettle_sha256, NULL },
@@ -103,7 +103,7 @@ static int invalid(struct key_reader *r, const char *format, ...)
 	return -EINVAL;
 }
 
-/* Notes a warning: keeps the text of the first warning, and counts all others. */
+/* Counts a warning, and keeps its text if it is the first warning about the file. */
 __attribute__((format(printf, 2, 3)))
 static void warn(struct key_reader *r, const char *format, ...)
 {
@@ -327,7 +327,7 @@ static unsigned int split_line(char *text, char *word[4])
 	return nr;
 }
 
-/* Reads a line of the key file. Returns 1; 0: end of the file; or -errno */
+/* Reads a line of the key file. Returns 1, 0 at the end of the file, or -errno. */
 static int read_line(struct key_reader *r)
 {
 	size_t n = 0;

@@ -6,8 +6,8 @@
 #include "client.h"
 #include "lib/clockpage/clock_params.h"
 
-/* Poll interval in the header of requests, 2^n s. Requests to a node state the real poll
- * interval if it is longer. */
+/* Poll interval in the header of requests, 2^n s. Requests to a node have the
+ * real poll interval if that is longer. */
 #define POLL_FIELD	6
 #define NO_PRECISION	32	/* precision in the header of requests: 2^32 s,
 				 * which reveals nothing of the local clock */
@@ -52,8 +52,8 @@ struct client_answer {
 	struct tsct_exchange done;	/* the previous exchange, with its final t3 */
 };
 
-/* Returns the exchange that awaits the next answer, always the last in the queue; NULL:
- * no exchange */
+/* Returns the exchange that awaits the next answer, always the last in the
+ * queue, or NULL. */
 static struct tsct_queued_exchange *
 client_pending(const struct tsct_client *client)
 {
@@ -125,8 +125,8 @@ static enum tsct_client_result find_request(const struct tsct_client *client,
 	return TSCT_CLIENT_FOREIGN;
 }
 
-/* Checks that a packet has the right MAC if a key is configured, else that it has no
- * MAC. */
+/* Checks that a packet has the right MAC if a key is configured, else that the
+ * packet has no MAC. */
 static enum tsct_client_result
 client_mac(const struct tsct_client *client, const struct tsct_keys *keys,
 		const void *bytes, size_t len,
@@ -155,7 +155,7 @@ static __u32 precision_ns(__s8 precision)
 	return precision < -30 ? 1 : (__u32)(NS_PER_S >> -precision) + 1;
 }
 
-/* Reads the answer of an NTP server: its counter is its clock, in ns. */
+/* Reads the answer of an NTP server, whose clock, in ns, is used as its counter. */
 static enum tsct_client_result read_ntp(const struct tsct_client *client,
 					struct client_answer *a)
 {
@@ -245,8 +245,8 @@ static enum tsct_client_result read_field(const struct tsct_client *client,
 	a->has_t3 = true;
 	if (!a->remote.has_params || !tsct_status_has_time(ext->status))
 		return TSCT_CLIENT_UNSYNCED;
-	/* Depth 0 puts a node before all others in the order of hops (select.c), so it is
-	 * accepted from the master only. */
+	/* Depth 0 puts a node before all other nodes in the order of hops
+	 * (select.c), so only the master may have that depth. */
 	if (!ext->depth && ext->node != ext->master)
 		return TSCT_CLIENT_IMPOSSIBLE;
 	return a->mult < MULT_MIN || a->mult > MULT_MAX ?
@@ -277,8 +277,8 @@ client_possible(const struct tsct_client *client,
 		TSCT_CLIENT_TOO_SOON : TSCT_CLIENT_OK;
 }
 
-/* Returns true if the server may have received the answered request before it sent its
- * previous answer. */
+/* Returns true if the server may have received this answer's request before it
+ * sent its previous answer. */
 static bool overlaps(const struct tsct_client *client,
 		     const struct client_answer *a)
 {
@@ -522,8 +522,8 @@ size_t tsct_client_request(struct tsct_client *client, const struct tsct_keys *k
 			   const __u64 random[2], const struct tsct_extension *ext,
 			   bool is_further, void *bytes)
 {
-	/* To an NTP server, a new request replaces the outstanding request: RFC 9769 allows one
-	 * outstanding request, and most servers keep the state of one. */
+	/* To an NTP server, a new request replaces the outstanding request: RFC 9769 allows
+	 * one outstanding request, and most servers keep the state of one request. */
 	const bool follows = is_further && !is_ntp_only(client);
 	const struct tsct_queued_exchange *pending = client_pending(client);
 	struct tsct_ntp_packet packet = {
@@ -703,9 +703,9 @@ static void accept_unsynced(struct tsct_client *client,
 	settle_requests(client, a->nr, true);
 }
 
-/* Handles a server's counter that is behind its last value. If SET_BACK polls in a row find
- * the counter behind, the server's clock was set back, and earlier exchanges are invalid; a
- * replayed packet has this effect only once. */
+/* Handles a server's counter that is behind its last value. If SET_BACK polls
+ * in a row find this, the server's clock was set back, and earlier exchanges
+ * are invalid. A replayed packet counts only once. */
 static void accept_set_back(struct tsct_client *client,
 		     const struct client_answer *a)
 {
@@ -763,9 +763,9 @@ bool tsct_client_poll_requested(struct tsct_client *client,
 		return false;
 	if (client_mac(client, keys, bytes, len, &packet))
 		return false;
-	/* A poll request less than TSCT_POLL_REQUEST_US after the time of the last
-	 * requested poll causes a poll at that time plus TSCT_POLL_REQUEST_US: without
-	 * a poll, the client would miss the whole session. */
+	/* If a poll request comes less than TSCT_POLL_REQUEST_US after the last
+	 * requested poll, the next poll comes TSCT_POLL_REQUEST_US after that poll.
+	 * If the request were ignored, the client would miss the whole session. */
 	if (!client->poll_requested || since_us >= TSCT_POLL_REQUEST_US)
 		client->poll_request_us = now_us;
 	else if (since_us >= 0)
@@ -794,12 +794,12 @@ const struct tsct_result_text tsct_client_results[TSCT_CLIENT_NR] = {
 	[TSCT_CLIENT_UNSYNCED] = { "unsynced",
 		"the server is not synchronized (yet)" },
 	[TSCT_CLIENT_IMPOSSIBLE] = { "impossible",
-		"inconsistent answer: the server sent it before it received the request, "
+		"inconsistent answer: the server sent the answer before it received the request, "
 		"reports an impossible counter rate, or is 0 hops from another node" },
 	[TSCT_CLIENT_SELF] = { "self",
-		"the answer has this node's id: if one of both is a copy, remove STATE-DIR/node of "
-		"one and restart its tsctraced, or reboot it if it was copied while it ran; if the "
-		"address is one of this node's own, remove the source" },
+		"the answer has this node's id: if one node is a copy of the other, remove "
+		"STATE-DIR/node on one of them and restart tsctraced there, or reboot a copy of "
+		"a running node; if the address is this node's own, remove the source" },
 	[TSCT_CLIENT_ZERO_ORIGIN] = { "zero_origin",
 		"zero origin timestamp: the answer names no request" },
 	[TSCT_CLIENT_FOREIGN] = { "foreign",

@@ -33,7 +33,7 @@
 
 struct tsct_client_options {
 	__u32 flags;
-	__u32 key_id;		/* key id; 0: no key, answers with a MAC are rejected */
+	__u32 key_id;		/* key id; 0: no key, so answers with a MAC are rejected */
 	__u64 node, host;	/* ids of this node and its host */
 	__u64 mult;		/* rate of the local counter, 2^-56 ns per cycle; 0:
 				 * unknown, which disables the check
@@ -53,16 +53,16 @@ struct tsct_packet_time {
 /* The server, as described by its last answer */
 struct tsct_remote {
 	__u64 node, host, master;
-	__u32 epoch;		/* epoch number of the server's timeline; for an NTP
-				 * server: how often its clock was set back */
+	__u32 epoch;		/* epoch number of the server's timeline; of an NTP server:
+				 * number of times that its clock was set back */
 	__u32 status;		/* status of the server, TSCT_STATUS_* */
 	__u16 depth;		/* number of hops from server to master */
 	__u32 sd_ps;		/* standard deviation of the server's time, ps; 0: the
 				 * server defines the timeline, or does not report it */
-	bool has_params;	/* true: the server sent params; false: the server is
-				 * not synchronized, or is an NTP server: then its counter
-				 * is its clock in ns, and params have the root distance
-				 * as error and 15 ppm as growth */
+	bool has_params;	/* true: the server sent params; false: the server
+				 * is not synchronized, or is an NTP server, whose
+				 * params are for its clock in ns, with the root
+				 * distance as error and 15 ppm as growth */
 	struct tsct_remote_params params;
 	bool shared;		/* true: the server uses this node's counter, and params
 				 * apply to local cycles without an exchange */
@@ -80,7 +80,7 @@ struct tsct_remote {
 enum tsct_client_result {
 	TSCT_CLIENT_OK,		/* the answer was accepted */
 	TSCT_CLIENT_MALFORMED,
-	TSCT_CLIENT_NOT_OURS,	/* NTP mode or version is not that of an answer */
+	TSCT_CLIENT_NOT_OURS,	/* the datagram's NTP mode or version is not that of an answer */
 	TSCT_CLIENT_DUPLICATE,	/* second answer to the last answered request */
 	TSCT_CLIENT_NO_MAC,	/* answer without a MAC, though a key is configured */
 	TSCT_CLIENT_BAD_MAC,	/* answer with a wrong MAC, or MAC of another key */
@@ -128,8 +128,8 @@ struct tsct_client_outstanding {
 enum tsct_queued_state {
 	/* awaits the next answer, which may have the t3 that the server's kernel took */
 	TSCT_QUEUED_AWAITS_TX,
-	TSCT_QUEUED_COMPLETE,	/* all times of the exchange are final; it is ready for
-				 * tsct_client_next() */
+	TSCT_QUEUED_COMPLETE,	/* all times are final, and tsct_client_next()
+				 * may take the exchange */
 };
 
 struct tsct_queued_exchange {
@@ -153,11 +153,11 @@ struct tsct_client {
 				 * kiss-o'-death */
 	char kiss[5];		/* code of the last kiss-o'-death; "": no kiss */
 	struct tsct_remote remote;
-	/* Session of the next requests, unless a request is part of the master's
-	 * session; 0: no session. Set by the caller */
+	/* Session of the next requests that are not part of the master's
+	 * session, set by the caller; 0: no session */
 	__u32 session;
-	int poll;		/* poll interval, 2^n s: requests to nodes announce it
-				 * if it is above 6. Set by the caller */
+	int poll;		/* poll interval, 2^n s, set by the caller: requests
+				 * to nodes announce an interval above 2^6 s */
 	/* Missing nodes: nodes that have not arrived at the barrier of a collective.
 	 * The caller sets the fields `requests_missing` and `below`. */
 	bool requests_missing;	/* true: requests have the field of missing nodes, so
@@ -210,24 +210,24 @@ void tsct_client_disrupt(struct tsct_client *client);
  * tsct_client_request - make a request
  * @random: two unpredictable numbers
  * @ext: flags, session and barrier to send; NULL: none of these
- * @is_further: true: one more request of the same poll, to be sent right after the answer to
- *	the request before; false: a new poll, which drops outstanding requests
+ * @is_further: true for a further request of the same poll, to be sent right after the answer
+ *	to the previous request; false for a new poll, which drops outstanding requests
  * @bytes: room for a packet of TSCT_NTP_MAX bytes
- * Returns the length in bytes; 0: no such key. Afterwards, client->sent is the request's
- * number.
+ * Returns the length in bytes, or 0 if there is no such key. Afterwards, client->sent is the
+ * request's number.
  *
- * An answer to a request also ends the wait for earlier requests. Beyond
- * TSCT_CLIENT_REQUESTS outstanding requests, the oldest is dropped; to an NTP
- * server, only one is outstanding.
+ * An answer to a request also ends the wait for answers to earlier requests. A request beyond
+ * TSCT_CLIENT_REQUESTS outstanding ones replaces the oldest; to an NTP server, only one request
+ * is outstanding.
  *
  * tsct_client_sent - set the transmit time of a request
  * @number: low 32 bits of the request's number
  *
- * Call it with a time taken by the program before sending, and then, even after
+ * Call this function with a time that the program took before sending, and then, even after
  * the answer, with the kernel's transmit time. A time that the answer contradicts is
  * ignored.
  *
- * tsct_client_waits - true: a request is outstanding
+ * tsct_client_waits - return true if a request is outstanding
  */
 size_t tsct_client_request(struct tsct_client *client,
 			   const struct tsct_keys *keys, const __u64 random[2],
@@ -253,7 +253,7 @@ tsct_client_reply(struct tsct_client *client, const struct tsct_keys *keys,
 
 /*
  * tsct_client_complete - count the complete exchanges in the queue
- * tsct_client_next - take the oldest complete exchange; false: no exchange is complete
+ * tsct_client_next - take the oldest complete exchange; return false if there is none
  * tsct_client_flush - end the wait for the kernel's times: completes exchanges that
  *	have all four times, and drops the other exchanges
  *
@@ -268,7 +268,7 @@ void tsct_client_flush(struct tsct_client *client);
  * tsct_client_poll_requested - check whether a datagram is a master's poll
  * request
  * @ret_at_us: time at which to poll: now, but at least 100 ms after the poll for the
- * previous poll request
+ *	previous poll request
  *
  * Returns true if the datagram is a poll request from the node that answered last, with
  * the right MAC where a key is configured.

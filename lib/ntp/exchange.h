@@ -21,8 +21,8 @@
 
 #include "lib/core/port.h"
 
-/* struct tsct_exchange.flags: the flags name the times that the kernel took; a program
- * took the other times */
+/* struct tsct_exchange.flags: times that the kernel took; a program took the
+ * others */
 #define TSCT_EXCHANGE_T1_KERNEL	0x1
 #define TSCT_EXCHANGE_T2_KERNEL	0x2
 #define TSCT_EXCHANGE_T3_KERNEL	0x4

@@ -32,8 +32,8 @@ tsct_ntp_timestamp tsct_ntp_from_ns(__s64 unix_ns)
 {
 	tsct_ntp_timestamp stamp = (tsct_ntp_timestamp)units(unix_ns);
 
-	/* Timestamp 0 means "not known", so the one instant in 136 years whose timestamp
-	 * is 0 is sent as 1. */
+	/* Timestamp 0 means "not known". Once in 136 years, the timestamp of a
+	 * time is 0: then sends 1. */
 	return stamp ? stamp : 1;
 }
 

@@ -84,7 +84,7 @@ static inline void tsct_put_be(void *at, __u64 value, size_t size)
 
 struct tsct_extension {
 	__u16 flags;
-	__u16 depth;		/* number of hops to the master; 0: it is the sender */
+	__u16 depth;		/* number of hops to the master; 0: the sender is the master */
 	__u32 status;		/* status of the sender's cluster time, TSCT_STATUS_* */
 	__u64 node;		/* id of the sender; random, kept over restarts */
 	__u64 host;		/* host id, shared by all nodes on one counter */
@@ -95,7 +95,7 @@ struct tsct_extension {
 	__u64 master;		/* id of the node that defines the timeline */
 	__u64 rx;		/* reply: counter value when the request was received */
 	__u64 tx;		/* reply: counter value before the reply was sent;
-				 * request: tx of the last reply, 0: none */
+				 * request: tx of the last reply, or 0 if none */
 	__u64 prev_nonce;	/* reply: nonce of the previous request */
 	__u64 prev_tx;		/* reply: the kernel's transmit time of the
 				 * previous reply */
@@ -143,10 +143,10 @@ enum tsct_ext_at {
 };
 
 /*
- * The field of missing nodes: type, length, magic, and the names of nodes that have not
- * arrived at a collective's barrier, as text padded with zeros. In a request these are
- * nodes below the sender. A reply has the field only if its request has the field, as a
- * reply is never longer than its request.
+ * The field of missing nodes: type, length, magic, and the names of nodes that
+ * have not arrived at a collective's barrier, as text padded with zeros. A
+ * request names nodes below the sender. A reply has the field only if its
+ * request has it, so that no reply is longer than its request.
  */
 #define TSCT_MISSING_TYPE	0xf5c8
 /* Length of the field of missing nodes, bytes */
@@ -183,10 +183,9 @@ struct tsct_ntp_packet {
 /*
  * tsct_ntp_parse - parse a datagram
  *
- * Unknown extension fields are skipped. tsctrace's fields of another version are
- * skipped, too; ext_version is that version. ext.params is 0 unless the flag
- * TSCT_EXT_PARAMS is set. Returns NULL, or why this is not a packet (or is a control
- * message), as text.
+ * Skips unknown extension fields, and a tsctrace field of another version, which is then in
+ * ext_version. ext.params is 0 unless the flag TSCT_EXT_PARAMS is set. Returns NULL, or a text
+ * that says why the datagram is not a packet, or that it is a control message.
  */
 const char *tsct_ntp_parse(const void *bytes, size_t len, struct tsct_ntp_packet *packet);
 

@@ -128,8 +128,8 @@ static int parse_ip(const char *text, __u8 ip[16], unsigned int *ret_bits)
 	return inet_pton(AF_INET6, text, ip) == 1 ? 0 : -EINVAL;
 }
 
-/* Splits a text at the character @at into an address and a suffix. *ret_tail: the suffix;
- * NULL: no such character. Returns 0; -EINVAL: too long for an address */
+/* Splits a text at the character @at into an address and a suffix. *ret_tail: the suffix,
+ * or NULL if there is none. Returns 0, or -EINVAL if the address is too long. */
 static int split_suffix(const char *text, char at, char head[INET6_ADDRSTRLEN],
 			const char **ret_tail)
 {
@@ -369,8 +369,8 @@ int tsct_ratelimit_key(const struct tsct_ratelimit *ratelimit,
 	}
 	if (keys)
 		return key_id ? -EKEYREJECTED : -ENOKEY;
-	/* No child with the address @from has a key configured. Reject the key @key_id
-	 * if it is configured for children, and all of them have other addresses. */
+	/* No child with the address @from has a key. Rejects the key @key_id if
+	 * children have this key, and all of these children have other addresses. */
 	for (i = 0; i < ratelimit->nr_children && key_id; i++) {
 		if (ratelimit->children[i].key_id != key_id)
 			continue;
@@ -397,9 +397,9 @@ bool tsct_ratelimit_allows(const struct tsct_ratelimit *ratelimit,
 
 /* ---- token buckets ------------------------------------------------------ */
 
-/* Returns the token bucket of a member (a trusted client). The hash of the address
- * selects WAYS buckets. A new member gets one of these, filled up: an unused bucket, or
- * the bucket of the member whose last request is oldest. */
+/* Returns the token bucket of a member (a trusted client), one of WAYS buckets that the
+ * hash of the address selects. A new member gets an unused bucket, or the bucket of the
+ * member whose last request is oldest, and the bucket is filled up. */
 static struct token_bucket *member_bucket(struct tsct_ratelimit *ratelimit,
 					  const struct tsct_address *from,
 					  __u64 hash)

@@ -34,20 +34,20 @@ struct tsct_address {
 
 struct tsct_ratelimit_options {
 	__u32 interval_us;	/* time per token and address, us; 0: no limit */
-	__u32 burst;		/* number of tokens in a full bucket; 0: 1 */
-	/* Time per token and number of tokens for members, which poll fast in sessions.
-	 * 0: 100 us, and 1000 tokens. If unknown clients have no limit, members have
-	 * none either. */
+	__u32 burst;		/* number of tokens in a full bucket; 0 selects 1 token */
+	/* Time per token, us, and number of tokens for members, which poll fast
+	 * in sessions. 0 selects 100 us, and 1000 tokens. If unknown clients
+	 * have no limit, members have no limit, either. */
 	__u32 member_interval_us;
 	__u32 member_burst;
-	__u32 leak;		/* one in 2^leak of the requests that exceed the
-				 * limit is answered; 0, or above 31: none */
+	__u32 leak;		/* one in 2^leak of the requests that exceed the limit
+				 * is answered; if leak is 0 or above 31: none */
 };
 
 struct tsct_ratelimit;
 
-/* Creates a rate limit without rules; NULL: out of memory. @seed: an unpredictable
- * number */
+/* Creates a rate limit without rules, or returns NULL if out of memory. @seed:
+ * an unpredictable number */
 struct tsct_ratelimit *tsct_ratelimit_new(const struct tsct_ratelimit_options *options,
 				  __u64 seed);
 void tsct_ratelimit_free(struct tsct_ratelimit *ratelimit);
@@ -57,8 +57,8 @@ void tsct_ratelimit_free(struct tsct_ratelimit *ratelimit);
  * "192.0.2.1", "all"
  *
  * The rule replaces a rule for the same prefix. "all" is every address, 0.0.0.0/0
- * every IPv4 address. Returns 0; -EINVAL: not a prefix, or bits are set after its
- * length (10.1.2.3/8 is ambiguous); -E2BIG: more than TSCT_RULES_MAX.
+ * every IPv4 address. Returns 0, -EINVAL if @prefix is no prefix or has bits set
+ * after its length (10.1.2.3/8 is ambiguous), or -E2BIG if there are TSCT_RULES_MAX rules.
  */
 int tsct_ratelimit_rule(struct tsct_ratelimit *ratelimit, const char *prefix,
 			bool allow);
@@ -72,16 +72,16 @@ int tsct_ratelimit_rule(struct tsct_ratelimit *ratelimit, const char *prefix,
  *
  * If all children with the same key have addresses, the key is rejected from
  * other addresses. Several children may share an address, with different keys.
- * Returns 0; -E2BIG: too many children.
+ * Returns 0, or -E2BIG if there are too many children.
  */
 int tsct_ratelimit_child(struct tsct_ratelimit *ratelimit,
 		     const struct tsct_address *address, __u32 key_id);
 
 /*
  * tsct_ratelimit_key - check whether an address may use a key (0: no key)
- * Returns 1: a configured child; 0: neither address nor key is configured;
- * -ENOKEY: the address must use a key; -EKEYREJECTED: the address must use another key,
- * or the key belongs to other addresses.
+ * Returns 1 for a configured child, 0 if neither address nor key is configured, -ENOKEY if the
+ * address must use a key, or -EKEYREJECTED if the address must use another key, or the key
+ * belongs to other addresses.
  */
 int tsct_ratelimit_key(const struct tsct_ratelimit *ratelimit,
 		   const struct tsct_address *from, __u32 key_id);

@@ -84,8 +84,8 @@ static void client_table_init(struct client_table *table, __u64 seed)
 	TAILQ_INIT(&table->list[true]);
 }
 
-/* Returns an unused entry, or the entry of the oldest client that the new client may
- * replace, removed from its lists; NULL: no such entry. */
+/* Returns an unused entry, or the entry of the oldest client that the new
+ * client may replace, removed from its lists. Returns NULL if there is none. */
 static struct client_entry *take_entry(struct client_table *table,
 					    bool member)
 {
@@ -103,8 +103,8 @@ static struct client_entry *take_entry(struct client_table *table,
 	return entry;
 }
 
-/* Finds or creates the entry of a client that sent a request. NULL: the table
- * has no room for an unknown client. */
+/* Finds or creates the entry of a client that sent a request. Returns NULL if
+ * the table has no room for an unknown client. */
 static struct client_entry *
 client_table_meet(struct client_table *table,
 		  const struct client_entry_key *key, bool member)
@@ -152,7 +152,7 @@ static __u32 client_table_ticket(struct client_table *table,
 	return entry->ticket;
 }
 
-/* Returns the entry whose last ticket is @ticket; NULL: no such entry */
+/* Returns the entry whose last ticket is @ticket, or NULL. */
 static struct client_entry *client_table_of(struct client_table *table,
 						 __u32 ticket)
 {

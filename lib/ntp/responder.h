@@ -18,7 +18,7 @@
 #include "client.h"
 #include "ratelimit.h"
 
-/* Content of all answers; update it whenever the clock is published */
+/* Content of all answers; the caller updates it whenever the clock is published */
 struct tsct_timeline {
 	__u64 node, host, master;
 	__u32 epoch, status;
@@ -68,10 +68,10 @@ struct tsct_responder_ops {
 	__u64 (*now)(void *ctx);
 	/* Converts a counter value to CLOCK_REALTIME, by the clock page. */
 	__s64 (*real_ns)(void *ctx, __u64 cycles);
-	/* Reads the time for the rate limit; NULL: real_ns() of the request is used */
+	/* Reads the time for the rate limit; NULL: the request's real_ns() is used instead */
 	__u64 (*now_us)(void *ctx);
-	/* Handles sessions and collectives of a member's request; NULL: sessions and
-	 * collectives are ignored. */
+	/* Handles sessions and collectives of a member's request; NULL: these
+	 * are ignored. */
 	void (*member_request)(void *ctx,
 			       const struct tsct_responder_request *request);
 };
@@ -79,14 +79,14 @@ struct tsct_responder_ops {
 enum tsct_answer {
 	TSCT_ANSWER_SENT,
 	TSCT_ANSWER_MALFORMED,
-	TSCT_ANSWER_NOT_REQUEST,	/* not a request: another NTP mode or version */
+	TSCT_ANSWER_NOT_REQUEST,	/* not a request: the NTP mode or version is another one */
 	TSCT_ANSWER_DENIED,		/* no "allow" or "child" covers the address */
 	TSCT_ANSWER_LIMITED,
 	TSCT_ANSWER_UNKNOWN_KEY,
 	TSCT_ANSWER_BAD_MAC,
 	TSCT_ANSWER_NO_MAC,		/* no MAC, but the address must use a key */
-	TSCT_ANSWER_WRONG_KEY,		/* the address has another key, or the
-					 * key belongs to other addresses */
+	TSCT_ANSWER_WRONG_KEY,		/* the address must use another key, or
+					 * the key belongs to other addresses */
 	TSCT_ANSWER_TOO_LONG,		/* the answer would be longer than the
 					 * request */
 	TSCT_ANSWER_NR
@@ -98,7 +98,7 @@ enum tsct_answer {
 struct tsct_responder;
 
 /*
- * tsct_responder_new - create a responder; NULL: out of memory
+ * tsct_responder_new - create a responder; returns NULL if out of memory
  * tsct_responder_use - set keys and rate limit, which the caller owns. @keys NULL: no
  *	keys. @ratelimit NULL: no request is answered
  * tsct_responder_counts - number of requests for each result, enum tsct_answer
@@ -114,8 +114,8 @@ extern const struct tsct_result_text tsct_answers[TSCT_ANSWER_NR];
 /*
  * tsct_responder_answer - build the answer to a datagram
  * @rx: receive time of the datagram, by the kernel, or taken after receiving
- * @reply: room for an answer of TSCT_NTP_MAX bytes; *ret_len 0: no answer to send
- * @ret_ticket: ticket for tsct_responder_sent(); 0: the answer's transmit time is not
+ * @reply: room for an answer of TSCT_NTP_MAX bytes; *ret_len is 0 if there is no answer
+ * @ret_ticket: ticket for tsct_responder_sent(), or 0 if the answer's transmit time is not
  *	needed
  *
  * tsct_responder_sent - set the transmit time of an answer
@@ -141,7 +141,7 @@ void tsct_responder_disrupt(struct tsct_responder *responder);
  * tsct_client_poll_requested() handles it
  * @key_id: key of the packet's MAC; 0: no MAC
  * @bytes: room for a packet of TSCT_NTP_MAX bytes
- * Returns the length in bytes; 0: no such key.
+ * Returns the length in bytes, or 0 if there is no such key.
  */
 size_t tsct_responder_request_poll(const struct tsct_timeline *timeline,
 			   const struct tsct_keys *keys, __u32 key_id,

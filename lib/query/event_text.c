@@ -33,7 +33,7 @@ struct field_layout {
 	const struct tsct_field *field;
 	const char *label;	/* text before the value: " name=" */
 	__u32 len;		/* length of the label, bytes */
-	__u8 size;		/* size of an integer shown in decimal, bytes; 0: others */
+	__u8 size;		/* size of a decimal integer, bytes; 0: other fields */
 	__u8 type;
 	bool is_text;
 };

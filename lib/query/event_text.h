@@ -32,8 +32,8 @@ struct tsct_event_text {
 	bool colour;		/* flag: add a terminal's colour codes */
 	bool error;		/* flag: add the error bound of each time */
 	enum tsct_error_of error_of; /* the time against which errors are stated */
-	struct tsct_error_cursor error_at; /* place of the last event among the error bounds */
-	/* writes a thread's name, at most 80 bytes, after its ID; NULL: no names */
+	struct tsct_error_cursor error_at; /* cursor in the error bounds, at the last event */
+	/* writes the name of the event's thread, at most 80 bytes, to @at; NULL: no names */
 	char *(*put_name)(void *arg, char *at, const struct tsct_trace_event *event);
 	void *arg;
 	/* for TSCT_EVENT_TEXT_UNIQUE: stamp of the event of the next line */
@@ -50,7 +50,7 @@ struct tsct_event_text {
 	__s64 second_ns; /* second whose text is in `clock`, ns since the epoch */
 	char clock[64];
 	size_t clock_len;
-	/* offset of local time to UTC; "": the second's local time does not occur twice */
+	/* offset of local time to UTC if the second's local time occurs twice; else "" */
 	char zone[8];
 	unsigned int tick_width, event_width;
 	/* buffer with a text of len bytes, and unused bytes after the text, so that a
@@ -81,13 +81,13 @@ int tsct_event_text_learn(struct tsct_event_text *lines);
 int tsct_event_text_add(struct tsct_event_text *lines, const struct tsct_trace_event *event,
 		   __s64 ns);
 
-/* Append to the text, without a newline: the first function the columns before an event's
- * name, the second @text. Return 0 or -ENOMEM. */
+/* Append to lines->text, without a newline: tsct_event_text_columns() the columns
+ * before an event's name, tsct_event_text_put() @text. Return 0 or -ENOMEM. */
 int tsct_event_text_columns(struct tsct_event_text *lines,
 			    const struct tsct_trace_event *event, __s64 ns);
 int tsct_event_text_put(struct tsct_event_text *lines, const char *text, size_t len);
 
-/* Returns the system call that a selected event records; NULL: none. */
+/* Returns the system call that a selected event records, or NULL. */
 const struct tsct_syscall *tsct_event_text_syscall(const struct tsct_event_text *lines,
 						   const struct tsct_trace_event *event);
 

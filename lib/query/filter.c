@@ -196,9 +196,9 @@ static long local_offset(time_t second)
 }
 
 /*
- * Finds the second of a local time that would be @utc in UTC, not before @min. Returns 0;
- * -ENOTUNIQ: the time occurs twice, as at the end of summer time, the first time at *ret; or
- * -ENXIO: it does not occur, as at the begin of summer time.
+ * Finds the second of the local time that is @utc if read as UTC, not before @min if
+ * possible. Returns 0; -ENOTUNIQ if the time occurs twice, as at the end of summer time
+ * (*ret: the first time); or -ENXIO if it does not occur, as at the begin of summer time.
  */
 static int find_local(time_t utc, time_t min, time_t *ret)
 {
@@ -227,8 +227,8 @@ struct zone {
 	long offset_s;		/* east of UTC */
 };
 
-/* Parses "Z", or an offset such as +02:00, -0530 or +02; else there is no zone. Returns true if
- * that is the end of the text. */
+/* Parses a zone: "Z", an offset such as +02:00, -0530 or +02, or nothing for
+ * local time. Returns true if the zone is valid and ends @text. */
 static bool parse_zone(const char *text, struct zone *zone)
 {
 	const char sign = *text;
@@ -249,7 +249,7 @@ static bool parse_zone(const char *text, struct zone *zone)
 	return true;
 }
 
-/* @min, s: a local time that occurs twice is the second one if only the first is before @min */
+/* If a local time occurs twice, and only the earlier time is before @min, uses the later time. */
 static int to_ns(struct tm *tm, const struct zone *zone, __s64 fraction, time_t min, __s64 *ret)
 {
 	const time_t utc = timegm(tm);
@@ -263,9 +263,9 @@ static int to_ns(struct tm *tm, const struct zone *zone, __s64 fraction, time_t 
 }
 
 /*
- * Parses a time of day, and sets *ret to ns since the epoch. The day is that of the
- * recording's start, @begin_ns; or the next day if the time would be before @begin_ns,
- * rounded down to a whole second, on that day.
+ * Parses a time of day, and sets *ret to ns since the epoch. The day is that of
+ * the recording's start, @begin_ns. If the time on that day is before
+ * @begin_ns, rounded down to a whole second, the day is the next one.
  */
 static int parse_time_of_day(const char *text, __s64 begin_ns, __s64 *ret)
 {
@@ -366,8 +366,8 @@ static bool has_event(const struct tsct_stream_class *c, const char *pattern)
 	return false;
 }
 
-/* Writes "; it has a, b ..." with the names of some events. Probes' events have the name of the
- * function, not the text that -e gave. */
+/* Writes "; it has a, b ..." with the names of some events. An event of a probe
+ * has the name of the probe's function, not the text given to -e. */
 static void name_events(const struct tsct_selection *sel, unsigned int which, char *text,
 			size_t size)
 {
@@ -491,11 +491,12 @@ static int set_time(const char *option, const char *text, __s64 begin_ns,
 				 " time begins; write the time in UTC with Z, or with its offset",
 				 option, text);
 	return set_error(to, err, "--%s %.64s: %s", option, text,
-			err == -ERANGE ? "out of range" : err == -EDOM ?
-			"too small for nanoseconds since the epoch" : "not a time");
+			err == -ERANGE ? "out of range of 64-bit nanoseconds" : err == -EDOM ?
+			"too small for nanoseconds since the epoch; add a unit, as in 1234ns" :
+			"not a time; write a date as 2026-01-31");
 }
 
-/* @node may be another recording of a node, which has a number of its own. */
+/* Returns true if @node is selected. A second recording of one node has its own number. */
 static bool is_node_wanted(const struct tsct_selection *sel, __u32 node)
 {
 	__u32 i;

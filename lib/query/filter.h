@@ -42,14 +42,14 @@ static inline bool tsct_filter_selects(const struct tsct_filter *f)
  * @text: +1.5 (s), +20ms, +3us, +7ns: after the start of the recording
  *	1763678962123456789: ns since the epoch; a number below 10^18 (September 2001)
  *		needs the unit, as in 1234ns
- *	2026-11-21T12:27:50.123Z: UTC; with +02:00, +0200 or +02: of that offset; without
- *		either: local time; T may be a blank
- *	12:27:50.123: the first such time since the recording's start, likewise
+ *	2026-11-21T12:27:50.123: local time; in UTC with Z at the end, or at an offset from
+ *		UTC with +02:00, +0200 or +02 at the end; T may be a blank
+ *	12:27:50.123: the first such time since the recording's start; also with Z or an offset
  * @begin_ns: time of the recording's start, ns since the epoch
  *
- * Returns 0; -EINVAL: not a time; -ERANGE: outside of 64 bits of ns; -EDOM: a number
- * below 10^18 without a unit, such as a year; -ENOTUNIQ: a local time that occurs twice, first
- * at *ret_ns; -ENXIO: a local time that does not occur.
+ * Returns 0, -EINVAL if @text is not a time, -ERANGE if it is outside of 64 bits of ns, -EDOM for
+ * a number below 10^18 without a unit, such as a year, -ENOTUNIQ for a local time that occurs
+ * twice, first at *ret_ns, or -ENXIO for a local time that does not occur.
  */
 int tsct_filter_time(const char *text, __s64 begin_ns, __s64 *ret_ns);
 
@@ -86,23 +86,23 @@ struct tsct_selection {
 	__s64 from_ns, to_ns;		/* selected times: from_ns <= time < to_ns */
 	bool *locations;	/* flags by index of a location: the location's CPU and
 				 * node are selected */
-	/* by_id[class][id - TSCT_ID_FIRST]: flag: events with this event id in this
-	 * stream class are selected. The class of samples is the last. */
+	/* by_id[class][id - TSCT_ID_FIRST]: flag: events with this event id in
+	 * this stream class are selected. The last class is that of samples. */
 	bool **by_id;
 	__u32 nr_classes;
 	struct tsct_where *where;	/* conditions on fields and thread names; NULL: none */
 };
 
-/* Checks a condition; in tools/bpf, which all wings link. Returns an error text, or NULL. */
+/* Checks the condition @text. Returns an error text, or NULL. Defined in tools/bpf. */
 TSCT_WING const char *tsct_where_check(const char *text);
-/* Sets sel->where. @dir: the recording, for names of threads. Returns 0 or -errno with @err_text. */
+/* Sets sel->where. @dir: the recording's directory. Returns 0, or -errno with @err_text. */
 TSCT_WING int tsct_where_make(struct tsct_selection *sel, const char *dir, bool growing,
 			      char *err_text, size_t err_size);
-/* Reads the names that a live recording has now. Returns 0 or -errno. */
+/* Reads the present names of threads from a live recording. Returns 0 or -errno. */
 TSCT_WING int tsct_where_learn(struct tsct_where *where);
-/* Returns true if a thread has a selected name at a tick, or @where (maybe NULL) selects none. */
+/* Returns true if a thread has a selected name at @tick, or if @where (or NULL) has no names. */
 TSCT_WING bool tsct_where_has_thread(struct tsct_where *where, __u32 node, __u32 tid, __u64 tick);
-/* Returns true if each condition holds for @e or @end, the end of a span, which may be NULL. */
+/* Returns true if each condition holds for @e or for @end. @end: the end of a span, or NULL */
 TSCT_WING bool tsct_where_matches(struct tsct_where *where, const struct tsct_trace_event *e,
 				  const struct tsct_trace_event *end);
 TSCT_WING void tsct_where_free(struct tsct_where *where);
@@ -113,8 +113,8 @@ TSCT_WING void tsct_where_free(struct tsct_where *where);
  * @which: TSCT_TRACE_*, the classes that are searched for events
  * @growing: flag: events may be defined later, so an unknown event is not an error
  *
- * Must be freed even after an error. Returns 0; -ENOENT: the recording has no such event, CPU
- * or node; -EINVAL, -ERANGE, -EDOM: invalid time; or -ENOMEM. @err_text describes the error.
+ * The caller frees @sel, even after an error. Returns 0, -ENOENT if the recording lacks an event,
+ * CPU or node, an error of tsct_filter_time(), or -ENOMEM. @err_text describes the error.
  */
 int tsct_selection_make(struct tsct_selection *sel,
 			const struct tsct_filter *filter,
@@ -136,7 +136,7 @@ static inline bool tsct_selection_has(const struct tsct_selection *sel,
 		(!sel->where || tsct_where_matches(sel->where, e, NULL));
 }
 
-/* tsct_selection_has_at - the same, and the event's time is selected */
+/* tsct_selection_has_at - return true if both an event and its time are selected */
 bool tsct_selection_has_at(const struct tsct_selection *sel, const struct tsct_trace_event *e);
 
 #endif /* TSCT_FILTER_H */

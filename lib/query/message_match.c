@@ -11,12 +11,12 @@
  * only, or with receive events only */
 #define POOL_OTHERS	1
 
-/* Bit in the keys of MPI's messages, of which each has a number of its own, except that a failed
- * send has the number of the next one. */
+/* Bit in the keys of MPI's messages. Each of these has a number of its own, but
+ * a failed send has the same number as the next send. */
 #define KEY_UNIQUE	(1ULL << 63)
 
-/* An open message: only its send or only its receive was seen, or the match of both is
- * not final yet (list `late`). Links are indices + 1; 0: no element */
+/* An open message: only its send or only its receive was seen, or the match of both
+ * is not final yet (list `late`). Links are indices + 1, or 0 for no element. */
 struct open_message {
 	struct tsct_message_end send, receive;
 	__u32 key;		/* index of the message's key in the matcher's table */
@@ -388,7 +388,7 @@ static void add_waiting(struct tsct_message_matcher *m, struct open_key *k, __u6
 
 	if (!m->free_open && m->nr_open == m->room) {
 		m->counts->stats.given_up += !settle_oldest(m);
-		k = find_key(m, key);	/* settle_oldest() may have freed it */
+		k = find_key(m, key);	/* settle_oldest() may have freed @k */
 	}
 	if (!k) {
 		/* m->keys has a free element: m->keys is as large as m->open, which has
@@ -431,7 +431,7 @@ void tsct_message_sent(struct tsct_message_matcher *m, __u64 key,
 	if (k)
 		settle_expired(m, k, end->tick);
 	if (k && key & KEY_UNIQUE && !k->early && k->waiting.first) {
-		at = list_pop(m, &k->waiting);		/* that send has failed */
+		at = list_pop(m, &k->waiting);		/* the earlier send has failed */
 		m->counts->stats.unmatched_sends++;
 		m->open[at - 1].send = *end;
 		list_push(m, &k->waiting, at);

@@ -7,9 +7,9 @@
  *
  * A receive matches the oldest open send with the same key. If there is no such send, the
  * receive waits for a send with a later tick; the match is then a violation. But the true
- * send may also be lost, and the later send that of another message with the same key. So
- * a receive waits only for a time, the window (tsct_messages_options), and the match with a
- * later send is final only if no other receive with the same key follows in the window:
+ * send may also be lost, and the later send may be of another message with the same key. So
+ * a receive waits only for a limited time, the window (tsct_messages_options), and its match
+ * with a later send is final only if no other receive of the same key follows in the window:
  *
  *	send  receive		in order
  *	receive  send		a violation
@@ -20,7 +20,7 @@
  * open send; a message that is received twice leaves a receive without a send.
  *
  * Memory is bounded: at most `room` messages wait for a send, a receive or the end of
- * the window. A further message drops the oldest one, which is counted if it has no match.
+ * the window. A further message replaces the oldest message, which is counted if unmatched.
  */
 #ifndef TSCT_MESSAGE_MATCH_H
 #define TSCT_MESSAGE_MATCH_H
@@ -57,17 +57,17 @@ __u64 tsct_message_pool(const char *name, unsigned int kinds);
  *	returns 0 or -ENOMEM
  * tsct_message_pool_of - return tsct_message_pool() of a definition, after all definitions
  *	were added
- * @kinds: masks of the kinds of all definitions with a name, by its hash; empty at first
+ * @kinds: for each hash of a name, mask of the kinds of its definitions; empty at first
  */
 int tsct_message_kinds_add(struct tsct_index *kinds, const struct tsct_event_def *def);
 __u64 tsct_message_pool_of(const struct tsct_index *kinds, const struct tsct_event_def *def);
 
 /*
- * tsct_message_key - get the key by which a send or receive event is matched; 0: no key
+ * tsct_message_key - get the key that matches sends with receives; 0: no key
  * @pool: result of tsct_message_pool() for the event's name
  *
- * Both ends of a message of MPI have its length, which is a part of the key: two ends that
- * have one number, but different lengths, belong to different messages (Documentation/mpi.rst).
+ * Both ends of an MPI message have the message's length, which is a part of the key: two ends with
+ * equal numbers, but different lengths, are of different messages (Documentation/mpi.rst).
  * A packet with the number 0 (net_send, net_receive) has no key: its number is unknown.
  */
 __u64 tsct_message_key(const struct tsct_trace_event *event, __u64 pool);
@@ -89,13 +89,13 @@ struct tsct_message_end {
 
 struct tsct_message_matcher;
 
-/* Options of a matcher; 0 in a field is the field's default */
+/* Options of a matcher; a field of 0 selects the default */
 struct tsct_messages_options {
-	/* capacity: largest number of waiting messages, a power of two; 0: default */
+	/* capacity: largest number of waiting messages, a power of two; 0 selects 2^16 */
 	__u32 room;
-	/* longest time that a receive waits for its send, ticks; 0: 10^9 */
+	/* longest time that a receive waits for its send, ticks; 0 selects 10^9 ticks */
 	__u64 window;
-	__u64 mult;		/* length of a tick, ns << TSCT_CLOCK_SHIFT; 0: 1 ns */
+	__u64 mult;		/* length of a tick, ns << TSCT_CLOCK_SHIFT; 0 selects 1 ns */
 	/* flag: a receive is matched with earlier sends only, does not wait for a later
 	 * send, and statistics of matched messages are not made */
 	bool sends_only;
@@ -112,7 +112,7 @@ void tsct_message_matcher_free(struct tsct_message_matcher *m);
 /*
  * tsct_message_sent, tsct_message_received - add one end with @key, which is not 0.
  * Ticks never decrease from one call to the next. tsct_message_received() returns the
- * matched send, valid until the next call; NULL: no match yet.
+ * matched send, valid until the next call, or NULL if there is no match yet.
  */
 void tsct_message_sent(struct tsct_message_matcher *m, __u64 key,
 		       const struct tsct_message_end *end);
@@ -126,7 +126,7 @@ void tsct_message_unnumbered(struct tsct_message_matcher *m, bool is_send);
 /*
  * tsct_message_finish - finish the matching, after all sends and receives were added
  * @ret: statistics of all messages, with pairs sorted by nodes; the caller frees @ret->pairs.
- *	NULL for a matcher with options.counts: that other matcher has the statistics
+ *	NULL for a matcher with options.counts: the matcher named there has the statistics
  *
  * Call this function once per matcher. If there are more than TSCT_MESSAGE_PAIRS_MAX pairs,
  * only those of the lowest nodes have statistics of their own.

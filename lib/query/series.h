@@ -40,14 +40,14 @@ struct tsct_series {
 /*
  * tsct_series_make - group samples into series, in the order of their first samples
  * @ret: free it with tsct_series_free(), which takes NULL.
- * Returns 0; -E2BIG: more than TSCT_SERIES_MAX series; or -ENOMEM.
+ * Returns 0, -E2BIG if there are more than TSCT_SERIES_MAX series, or -ENOMEM.
  */
 int tsct_series_make(const struct tsct_sync_sample *samples, unsigned int nr,
 		     struct tsct_series **ret, unsigned int *ret_nr);
 void tsct_series_free(struct tsct_series *series, unsigned int nr);
 
-/* Sets run_begin of all series of a recording: its recorder's session at the start, else the
- * recording's begin. */
+/* Sets run_begin of all series of a recording: to the begin of the recorder's
+ * session at the start or, if there is none, to the recording's begin. */
 void tsct_series_set_run(struct tsct_series *series, unsigned int nr,
 			 const struct tsct_recording *rec);
 
@@ -56,10 +56,10 @@ void tsct_series_set_run(struct tsct_series *series, unsigned int nr,
  * @from, @to: range of t1 of the exchanges; 0, UINT64_MAX: all exchanges
  * @hz: frequency of this node's counter
  * @at: counter value at which to be most accurate; 0: at the last answer
- * @keep: NULL, or room for series->nr flags: the fit used the exchange.
+ * @keep: NULL, or room for series->nr flags, set for the exchanges that the fit used
  *
- * TSCT_FIT_ITC is for the sessions of one run: it uses those since run_begin. If there are none,
- * it is TSCT_FIT_LINEAR. All other kinds also use the exchanges before the run.
+ * TSCT_FIT_ITC uses the sessions since run_begin only. If there are none, the fit is a
+ * TSCT_FIT_LINEAR. All other kinds also use the exchanges before the run.
  *
  * Returns the result of tsct_fit_make(), or -ENODATA: no exchange is in the range. The
  * caller frees *ret_fit by tsct_fit_free(), as after tsct_series_near().
@@ -88,7 +88,7 @@ double tsct_series_ns(const struct tsct_series *series);
  * Applies the fit, then the clock params that the polled node sent with the exchange
  * nearest to @local.
  * @ret_frac_ns: fraction of a ns, in [0, 1); may be NULL
- * @ret_error_ns: bound of the error, including the polled node's own; may be NULL
+ * @ret_error_ns: error bound, including that of the polled node's time; may be NULL
  */
 __s64 tsct_series_time(const struct tsct_series *series,
 		       const struct tsct_fit *fit, __u64 local,

@@ -38,9 +38,9 @@ void tsct_unique_stamps_next(struct tsct_unique_stamps *u, const struct tsct_tra
 	int begins;
 
 	/*
-	 * Ticks of events in two channels of a CPU are interpolated within one tick of
-	 * the source, so they may be out of order: a tick below that of the previous
-	 * event on the CPU is raised to that event's tick.
+	 * Ticks of events in two channels of a CPU are interpolated within one
+	 * tick of the source, so they may be out of order: a tick below the
+	 * tick of the CPU's previous event is raised to that tick.
 	 */
 	if (tick < last && tick >= stamper->origin)
 		tick = last;

@@ -22,8 +22,8 @@ static int compare_rtts(const void *a, const void *b, void *exchanges)
 	return i > k ? -1 : 1;
 }
 
-/* Clears @keep of that tenth of the kept exchanges that has the longest round trips.
- * @index: scratch memory for @nr numbers */
+/* Clears @keep of the tenth of the kept exchanges that has the longest round
+ * trips. @index: scratch memory for @nr numbers */
 static void drop_longest_tenth(const struct tsct_exchange *x, unsigned int nr,
 			       bool *keep, unsigned int *index)
 {
@@ -104,7 +104,7 @@ static void set_mean(__u64 from, tsct_s128 twice, __s64 nr, __u64 *ret,
 	*ret_frac = (double)left / (double)(2 * nr);
 }
 
-/* Averages the kept exchanges of a session. False: no exchange is kept. */
+/* Averages the kept exchanges of a session. Returns false if no exchange is kept. */
 static bool average_session(const struct tsct_exchange *x, unsigned int nr,
 			    const bool *keep, struct knot *ret)
 {
@@ -299,10 +299,10 @@ static int fit_sessions(struct tsct_plane *plane, enum tsct_fit_kind kind,
 	if (!err && kind == TSCT_FIT_ITC && nr_knots == 2) {
 		regress(plane, keep, fit);
 	} else if (!err) {
-		/* Standard error of the mean of a session's exchanges, in units of one
-		 * exchange's residual: 1 / sqrt(exchanges per session). Twice that, as
-		 * extrapolation beyond the sessions has a larger error. The caller
-		 * multiplies it by the residual. */
+		/* Standard error of a session's mean, as a multiple of one
+		 * exchange's residual: 1 / sqrt(exchanges per session),
+		 * doubled, as extrapolation beyond the sessions has a larger
+		 * error. The caller multiplies sd by the residual. */
 		fit->sd = 2 / sqrt((double)nr / nr_knots);
 		err = run_through(plane, knot, nr_knots, fit);
 	}

@@ -63,7 +63,7 @@ static int add_last_pid(struct tsct_identity *identity, const struct tsct_trace_
 	identity->last_pids[identity->nr_last_pids++] = (struct tsct_identity_last_pid) {
 		.node = e->node, .tick = e->tick,
 		.boottime_ns = tsct_value_integer_of(e, "boottime_ns"),
-		/* the thread ID, from which find_positions() makes a position */
+		/* the thread ID; find_positions() replaces it by its position */
 		.position = tsct_value_integer_of(e, "tid"),
 	};
 	return 0;
@@ -100,15 +100,15 @@ struct last_pids {
 	size_t nr;
 };
 
-/* Returns how many events have at most the value @limit in a member. @member: the address
- * of that member in the first event */
+/* Returns the number of events in which a member is at most @limit. @member:
+ * address of this member in the first event */
 static size_t count_up_to(const struct last_pids *all, const __u64 *member, __u64 limit)
 {
 	return tsct_array_up_to(member, all->nr, sizeof(*all->at), limit);
 }
 
-/* Returns the tick at a time of CLOCK_BOOTTIME, or an earlier one, never a later one; 0:
- * the time is before the first event `last_pid`. */
+/* Converts a time of CLOCK_BOOTTIME to a tick that may be too early, but is never
+ * too late. Returns 0 if the time is before the first event `last_pid`. */
 static __u64 tick_at(const struct last_pids *all, __u64 boottime_ns)
 {
 	const __u64 ns = boottime_ns > TICK_ERROR_NS ? boottime_ns - TICK_ERROR_NS : 0;
@@ -126,8 +126,8 @@ static __u64 tick_at(const struct last_pids *all, __u64 boottime_ns)
 				 (double)(b->boottime_ns - a->boottime_ns));
 }
 
-/* Returns the last tick until which the tid that the thread @t had at t->tick surely
- * stays with that thread. */
+/* Returns the last tick at which no other thread can have the tid that the
+ * thread @t had at t->tick. */
 static __u64 find_until(const struct last_pids *all, const struct tsct_identity_thread *t)
 {
 	const size_t started = count_up_to(all, &all->at->boottime_ns, t->state.start_ns);
@@ -135,8 +135,8 @@ static __u64 find_until(const struct last_pids *all, const struct tsct_identity_
 	__u64 position = seen ? all->at[seen - 1].position : 0, own;
 	size_t nr;
 
-	/* The kernel gave the tid to this thread, maybe after the last event before
-	 * t->tick, or before the first event: from then on, the kernel has passed the tid. */
+	/* By t->tick, the kernel had passed this thread's tid, even if the last
+	 * event `last_pid` before t->tick does not show that yet. */
 	own = started ? tsct_pid_next(all->at[started - 1].position, t->state.tid) :
 		all->at->position;
 	position = tsct_pid_next(position > own ? position : own, t->state.tid);
@@ -144,8 +144,8 @@ static __u64 find_until(const struct last_pids *all, const struct tsct_identity_
 	return nr == all->nr ? UINT64_MAX : nr ? all->at[nr - 1].tick : 0;
 }
 
-/* Sets which thread (generation) a state is of, and the ticks in which that thread had its tid.
- * @before: the state before, of the same tid, or NULL; @all: events `last_pid` of the node */
+/* Sets the generation of the thread with state @t, and the ticks in which this thread had its tid.
+ * @before: the previous state of the same tid, or NULL; @all: events `last_pid` of the node */
 static void find_lifetime(struct tsct_identity_thread *t,
 			  const struct tsct_identity_thread *before, const struct last_pids *all)
 {
@@ -154,7 +154,7 @@ static void find_lifetime(struct tsct_identity_thread *t,
 	const bool ended = before && before->end < t->tick;
 
 	t->until = all->nr ? find_until(all, t) : UINT64_MAX;
-	/* Of a thread that has ended but was not reaped, /proc has no later start. */
+	/* A thread that has ended, but was not reaped, has further states with the same start. */
 	t->generation = before ? before->generation +
 		(apart > SAME_START_NS || (ended && start > other)) : 1;
 	if (before && t->generation == before->generation) {
@@ -163,16 +163,16 @@ static void find_lifetime(struct tsct_identity_thread *t,
 		return;
 	}
 	t->from = all->nr ? tick_at(all, start) : before ? t->tick : 0;
-	/* Until it is reaped, the one before has events: a fork's report is before those of @t. */
+	/* The previous thread has events until it is reaped, but none after the fork of @t. */
 	if (ended)
 		t->from = all->nr && t->tick <= tick_at(all, start + 2 * TICK_ERROR_NS) ?
 			t->tick : max(t->from, before->end);
 	if (t->end < t->from)
-		t->end = UINT64_MAX;	/* of one that was not seen */
+		t->end = UINT64_MAX;	/* that end was of a thread without states */
 }
 
-/* Makes positions of the thread IDs in the events `last_pid`, and times that do not
- * decrease, because a changed file may have any times. */
+/* Converts the thread IDs in the events `last_pid` to positions. Raises times
+ * that decrease, as they may in a changed file. */
 static void find_positions(struct tsct_identity_last_pid *p, size_t nr)
 {
 	size_t i;
@@ -229,7 +229,7 @@ static void find_lifetimes(struct tsct_identity *identity)
 	}
 }
 
-/* Returns the number of states that are not sorted after node, tid and tick. */
+/* Returns the number of states up to @wanted, in the order of by_thread(). */
 static size_t count_states(const struct tsct_identity *identity,
 			   const struct tsct_identity_thread *wanted)
 {
@@ -245,8 +245,8 @@ static size_t count_states(const struct tsct_identity *identity,
 	return from;
 }
 
-/* Sets the ends of threads: of the last state before an end, or of the tid's first state, read from
- * /proc later. */
+/* Sets the ends of threads. An end belongs to the last state of its tid before the end
+ * or, if there is none, to the tid's first state, which was read from /proc later. */
 static void find_ends(struct tsct_identity *identity)
 {
 	const struct tsct_identity_end *e = identity->ends;

@@ -8,16 +8,16 @@
 /* State of a thread from a tick on, until the thread's next state */
 struct tsct_identity_thread {
 	__u32 node;
-	__u32 location;		/* by it, of the recorder that stated this, see state.selected */
+	__u32 location;		/* location of the recorder, see state.selected */
 	__u64 tick;
-	/* number of threads that have had this tid by then, including this thread: a tid
-	 * is used again after its thread has ended */
+	/* number of threads that have had this tid so far, including this
+	 * thread: a tid is used again after its thread has ended */
 	__u32 generation;
 	/* the thread began at tick `from`; after tick `until`, another thread may have
 	 * its tid */
 	__u64 from, until;
-	/* tick at which the thread ended; UINT64_MAX: unknown. A state may be later: it was read
-	 * from /proc before the thread was reaped. */
+	/* tick at which the thread ended; UINT64_MAX: unknown. A state may have a later
+	 * tick, if it was read from /proc before the ended thread was reaped. */
 	__u64 end;
 	struct tsct_statedump_thread state;
 	char name[17];		/* state.name with a NUL */
@@ -34,7 +34,7 @@ struct tsct_identity_last_pid {
 	__u32 node;
 	__u64 tick;
 	__u64 boottime_ns;	/* CLOCK_BOOTTIME at the tick */
-	__u64 position;		/* position of that ID, see tsct_pid_position() */
+	__u64 position;		/* position of the thread ID, see tsct_pid_position() */
 };
 
 /* The thread with number @tid ended at a tick. */
@@ -57,15 +57,15 @@ struct tsct_identity {
 
 /*
  * tsct_identity_read - read the statedump of a recording
- * @dir: directory of the recording; of a live recording, what was written until now is read
+ * @dir: directory of the recording, which may still be growing
  *
- * Events that are invalid are skipped. Returns 0, even if there is no statedump; or -errno.
+ * Skips invalid events. Returns 0, even if there is no statedump, or -errno.
  */
 int tsct_identity_read(const char *dir, struct tsct_identity *ret);
 void tsct_identity_free(struct tsct_identity *identity);
 
-/* Returns the state at a tick of the thread with a tid, or its first state if that is later.
- * NULL: the thread is unknown, or the tid may be that of another thread at this tick. */
+/* Returns the state of the thread that has @tid at @tick, or its first state if all are
+ * later. NULL: the thread is unknown, or another thread may have @tid at @tick. */
 const struct tsct_identity_thread *
 tsct_identity_find(const struct tsct_identity *identity, __u32 node, __u32 tid, __u64 tick);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The statedump of a recording: a stream class in which the recorder itself writes the state
- * of the system: threads, programs, cgroups and stacks. Readers get the names of threads and
- * processes from it, and the frames of stacks. Its events are in one file (location 0), in
- * the order of their times, and are not counted among the events of the recording.
+ * of the system: threads, programs, cgroups and stacks. Readers find the names of threads and
+ * processes there, and the frames of stacks. The events of the statedump are in one file
+ * (location 0), in the order of time, and are not counted among the recording's events.
  */
 #ifndef TSCT_STATEDUMP_H
 #define TSCT_STATEDUMP_H
@@ -22,11 +22,11 @@ enum tsct_statedump_id {
 };
 
 /* State of a thread, from the time of the event on. Recorded when the recording begins,
- * after a fork or clone, an exec, and a change of the name. 0: unknown. tid and tgid are
- * the same as in the recording's other events: those of the initial pid namespace, if the
- * recorder can find them out. selected: 1: -p, -a or the command selects the thread for kernel
- * events; 0: it does not, or the thread is of the recorder, which is never recorded. Older
- * versions do not have this field. */
+ * after a fork or clone, an exec, and a change of the name. A field is 0 if unknown.
+ * tid and tgid are the same as in the recording's other events: those of the initial
+ * pid namespace, if the recorder can find them out. selected: 1 if -p, -a or the
+ * command selects the thread for kernel events; 0 if not, or if the thread is of the
+ * recorder, which is never recorded. Recordings of older versions lack this field. */
 #define TSCT_STATEDUMP_THREAD_FIELDS \
 	"tid:u32,tgid:u32,start_ns:u64,ns_tid:u32,ns_tgid:u32,pid_ns:u32," \
 	"cgroup:u64,name:chars[16],selected:u8"
@@ -43,8 +43,8 @@ struct tsct_statedump_thread {
 
 _Static_assert(sizeof(struct tsct_statedump_thread) == 53, "thread");
 
-/* The thread with this number ended, or executed a program in a process whose first thread it
- * was not: it then has the number of the first thread. Recorded with kernel events only. */
+/* The thread tid ended, or it executed a program without being its process's first
+ * thread, and so got the ID of the first thread. Recorded with kernel events only. */
 #define TSCT_STATEDUMP_THREAD_END_FIELDS	"tid:u32"
 
 /* Program that a process runs from the time of the event on */
@@ -54,29 +54,29 @@ _Static_assert(sizeof(struct tsct_statedump_thread) == 53, "thread");
 #define TSCT_STATEDUMP_CGROUP_FIELDS	"cgroup:u64,path:string"
 
 /*
- * A frame of stacks. address: address in the kernel; offset in a program's file. build_id: of
- * that file, in hexadecimal; "": none, or the kernel. file: path of the file; "[kernel]" or
- * "[MODULE]" for the kernel. symbol: function with an offset; "": unknown to the recorder
+ * A frame of stacks. address: in the kernel, or as an offset in a program's file. build_id:
+ * of that file, in hexadecimal; "" if unknown, or in the kernel. file: path of the file;
+ * "[kernel]" or "[MODULE]" in the kernel. symbol: function and offset; "" if unknown
  */
 #define TSCT_STATEDUMP_FRAME_FIELDS \
 	"frame:u32,address:u64/x,build_id:string,file:string,symbol:string"
 
-/* A stack. stack: its number, which events have in their field `stack`. frames: numbers
- * of its frames, innermost first, in decimal with blanks between them; the first `kernel`
- * ones are in the kernel. refused: TSCT_STACK_*_REFUSED, parts that the kernel did not give,
- * in whose place is a frame of the file "[refused]"; older versions do not have this field. A
- * stack without frames of a program, and without refused ones, is that of a thread without a
- * user stack: a kernel thread, the idle task, or a thread that exits. */
+/* A stack. stack: number of the stack, as in the field `stack` of events. frames:
+ * numbers of the frames, innermost first, in decimal with blanks in between; the first
+ * `kernel` frames are in the kernel. refused: TSCT_STACK_*_REFUSED, parts that the
+ * kernel did not give; a frame of the file "[refused]" replaces them. Recordings of
+ * older versions lack this field. If no frame is of a program and none is refused, the
+ * thread has no user stack: it is a kernel thread, the idle task, or exiting. */
 #define TSCT_STATEDUMP_STACK_FIELDS	"stack:u64/x,kernel:u8,frames:string,refused:u8"
 #define TSCT_STACK_KERNEL_REFUSED	1
 #define TSCT_STACK_USER_REFUSED		2
 
 /*
- * The thread ID that the kernel gave last, and the event's time by CLOCK_BOOTTIME, ns.
- * The kernel gives rising thread IDs, and then starts again at the lowest: until it has
- * passed an ID, no other thread gets that ID. The event is recorded when the recording
- * begins, before the recorder reads about threads, ten times a second while the ID
- * changes, and else once a second. tid 0: unknown
+ * The thread ID that the kernel assigned last, and the event's time by CLOCK_BOOTTIME,
+ * ns. The kernel assigns rising thread IDs, and then starts again at the lowest: until
+ * it has passed an ID, no other thread gets that ID. The event is recorded when the
+ * recording begins, before the recorder reads about threads, ten times a second while
+ * the ID changes, and otherwise once a second. tid is 0 if unknown.
  */
 #define TSCT_STATEDUMP_LAST_PID_FIELDS	"tid:u32,boottime_ns:u64"
 
@@ -86,11 +86,11 @@ struct tsct_statedump_last_pid {
 } __attribute__((packed));
 
 /*
- * A position states how far the kernel is in giving thread IDs: the last ID in the
- * low bits, and above them how many times the kernel started again at the lowest ID.
+ * A position in the sequence of thread IDs that the kernel assigns: the last ID in the low
+ * bits, and above these bits the number of restarts at the lowest ID.
  *
  * tsct_pid_position - the position at which @tid is the last ID
- * @position: an earlier position, at most one round before; 0 at first
+ * @position: an earlier position, less than one round before; 0 in the first call
  *
  * tsct_pid_next - the next position after @position at which a thread may get @tid
  */
@@ -134,8 +134,8 @@ int tsct_statedump_read(const char *dir,
  * parts without a report. */
 void tsct_statedump_check(const char *dir, tsct_trace_report *report, void *arg);
 
-/* Append a number, or a text, to the payload of an event, of which *len bytes are used. A
- * text is cut off where the payload has TSCT_STATEDUMP_BYTES_MAX bytes. */
+/* Append a number or a text to an event's payload, which has *len bytes so far. A
+ * text is cut so that the payload has at most TSCT_STATEDUMP_BYTES_MAX bytes. */
 void tsct_statedump_put(void *payload, __u32 *len, const void *value, __u32 size);
 void tsct_statedump_put_text(void *payload, __u32 *len, const char *text);
 

@@ -6,8 +6,8 @@
 #include "cluster_private.h"
 #include "lib/clockpage/clock_params.h"
 
-/* An offset within the error bounds is corrected by a slew that may last this factor
- * times TSCT_CLUSTER_SLEW_MAX_NS. If that is too short, an epoch begins. */
+/* An offset within the error bounds is corrected by a slew of up to this factor
+ * times TSCT_CLUSTER_SLEW_MAX_NS. If a slew would be longer, an epoch begins. */
 #define WITHIN_BOUND_FACTOR	6
 
 /* Least number of exchanges in a fit; with fewer, the status is CALIBRATING. */
@@ -105,10 +105,10 @@ void tsct_cluster_disrupt(struct tsct_cluster *cluster)
 	for (i = 0; i < cluster->nr; i++)
 		tsct_sync_source_forget(&cluster->sources[i],
 					"this node's counter was disrupted");
-	cluster->now = 0;		/* the counter may be behind its last value */
+	cluster->now = 0;		/* the counter may have gone back */
 	cluster->used = -1;
 	cluster->is_master = false;
-	cluster->is_polled = false;	/* polled_until is a value of the counter */
+	cluster->is_polled = false;	/* polled_until is a value of this counter */
 	cluster->disrupted = true;
 	begin_epoch(cluster);
 }
@@ -138,8 +138,8 @@ static bool set_timeline(struct tsct_cluster *cluster, __u64 master,
 	return changed;
 }
 
-/* Gets the estimate by the combined sources, with skew_ns in the bound of conversions;
- * false: there is no estimate. */
+/* Gets the estimate by the combined sources, with skew_ns in the bound of
+ * conversions. Returns false if there is no estimate. */
 static bool get_estimate(const struct tsct_cluster *cluster,
 			 struct tsct_source_params *ret_est)
 {
@@ -273,7 +273,7 @@ static double rate_off(const struct tsct_source_params *est,
 	return tsct_magnitude(tsct_mult_rate(params->mult) - est->time.rate);
 }
 
-/* True: the parameters in force are too new to be replaced at @begin_cycles. */
+/* Returns true if the parameters in force are too new to be replaced at @begin_cycles. */
 static bool are_too_new(const struct tsct_cluster *cluster, __u64 begin_cycles)
 {
 	const struct tsct_clock_params *params = &cluster->params;
@@ -292,7 +292,7 @@ static bool are_too_new(const struct tsct_cluster *cluster, __u64 begin_cycles)
 	return age < PARAMS_MIN_S * hz && !is_provisional(cluster);
 }
 
-/* True: the parameters in force are accurate enough to stay. */
+/* Returns true if the parameters in force are accurate enough to stay. */
 static bool params_may_stay(const struct tsct_cluster *cluster,
 			 const struct tsct_source_params *est, __u64 begin_cycles)
 {
@@ -323,8 +323,8 @@ static bool params_may_stay(const struct tsct_cluster *cluster,
 		tsct_magnitude(tsct_servo_offset_ns(time, params, next)) <= enough;
 }
 
-/* True: a provisional fit agrees with the parameters in force, whose error bound is
- * smaller. Such a fit results when all older exchanges were dropped. */
+/* Returns true if a provisional fit agrees with the parameters in force, whose error bound
+ * is smaller. Such a fit has few exchanges, because all older exchanges were dropped. */
 static bool params_are_better(const struct tsct_cluster *cluster,
 			      const struct tsct_source_params *est, __u64 begin_cycles)
 {
@@ -429,7 +429,7 @@ static void compose_master(const struct tsct_cluster *cluster, __u64 begin_cycle
 	if (!params->mult) {
 		params->base_cycles = cluster->master_params.base;
 		params->base_ns = cluster->master_params.base_ns;
-		/* The master's error is only that of rounding times and counter
+		/* The master's error has only two parts: rounding of times and counter
 		 * values, and the distance between the counters of its CPUs. */
 		params->error_ps = tsct_ps_up(
 			1 + tsct_mult_rate(cluster->master_params.mult) +
@@ -466,8 +466,8 @@ static __u32 status_of(const struct tsct_cluster *cluster,
 	if (cluster->used < 0)
 		return TSCT_STATUS_HOLDOVER;
 	used = &cluster->sources[cluster->used];
-	/* A source that answers, but is not synchronized itself, passes its status
-	 * on. */
+	/* If a source answers, but is not synchronized itself, this node gets
+	 * the source's status. */
 	if (used->remote.has_params &&
 	    used->remote.status != TSCT_STATUS_SYNCHRONIZED)
 		return used->remote.status;
@@ -512,8 +512,8 @@ void tsct_cluster_compose(const struct tsct_cluster *cluster, __u64 begin_cycles
 			tsct_clock_params_prev(old, params->base_cycles);
 	if (!params->mult)
 		memset(&state->cluster_prev, 0, sizeof(state->cluster_prev));
-	/* The fast path of conversion supports neither skewed CPUs nor counters other
-	 * than the TSC. */
+	/* The fast path of conversion supports only the TSC, and no skewed
+	 * CPUs. */
 	if (state->flags & TSCT_CLOCK_SKEWED ||
 	    state->source != TSCT_SOURCE_TSC)
 		params->fast_cycles = 0;
@@ -586,7 +586,7 @@ void tsct_cluster_timeline(const struct tsct_cluster *cluster, __u64 now,
 	ret->master = state.cluster_master;
 	ret->epoch = state.cluster_timeline;
 	ret->depth = cluster->depth;
-	/* sd_ps 0: this node is the master, or the time is unknown */
+	/* sd_ps is 0 if this node is the master, or the time is unknown */
 	ret->sd_ps = sd_ps < ~0U ? (__u32)sd_ps : ~0U;
 	ret->status = cluster->is_master ? TSCT_STATUS_SYNCHRONIZED :
 		state.cluster_status;

@@ -48,20 +48,20 @@
 struct tsct_cluster_options {
 	struct tsct_fit_options fit;	/* options of the fits; fit.hz is ignored */
 	double hz;		/* frequency of the local counter, measured against
-				 * CLOCK_MONOTONIC_RAW, Hz; 0: use 1e9 Hz */
+				 * CLOCK_MONOTONIC_RAW, Hz; 0 selects 1e9 Hz */
 	__u64 node;		/* id of this node; 0: unknown */
 	__u32 epoch;		/* number of this node's first epoch; 0 means number 1.
 				 * tsct_cluster_resume_epoch() may raise the number */
-	double window_s;	/* age at which exchanges are dropped, s; 0: 1000 */
-	double hold_s;		/* time without an exchange until holdover, s; 0: 8 poll
-				 * intervals, at least 5 s */
-	double void_s;		/* duration of holdover until the time is unknown, s; 0:
-				 * 3600 */
+	double window_s;	/* age at which exchanges are dropped, s; 0 selects 1000 s */
+	double hold_s;		/* time without an exchange until holdover, s; 0
+				 * selects 8 poll intervals, at least 5 s */
+	double void_s;		/* duration of holdover until the time is
+				 * unknown, s; 0 selects 3600 s */
 };
 
 /* State of one source, for reports */
 struct tsct_source_state {
-	bool used;		/* source is selected: its error bound is the least */
+	bool used;		/* the source is selected, as its error bound is the least */
 	double weight;		/* share of the source in the published time, 0 to 1 */
 	bool falseticker;	/* source is outvoted; reason[] has the details */
 	bool known;		/* true: offset_ns is valid */
@@ -70,18 +70,18 @@ struct tsct_source_state {
 	double rtt_min_ns, rtt_median_ns;
 	/* rate of the local counter by the cluster's time, relative to hz, ppm */
 	double drift_ppm;
-	/* numbers of exchanges in the window that the fit uses, and drops */
+	/* numbers of exchanges in the window that the fit uses, and that it drops */
 	unsigned int kept, dropped;
 	const char *fit;	/* kind of fit in use; NULL: there is no fit */
 	enum tsct_fit_reason fit_reason;	/* reason for this kind of fit */
 	unsigned int pairs;	/* number of polls whose first two exchanges were compared */
-	enum tsct_fit_place slow_place;	/* place in polls that these pairs show to be slow */
+	enum tsct_fit_place slow_place;	/* slow place in polls, by comparison of these exchanges */
 	char reason[160];	/* reason why the source is not used; or "" */
 };
 
 struct tsct_cluster;
 
-/* Creates a cluster with up to TSCT_SOURCES_MAX sources. NULL: out of memory */
+/* Creates a cluster with up to TSCT_SOURCES_MAX sources, or returns NULL if out of memory. */
 struct tsct_cluster *tsct_cluster_new(const struct tsct_cluster_options *options,
 				      unsigned int nr_sources);
 void tsct_cluster_free(struct tsct_cluster *cluster);
@@ -90,8 +90,8 @@ enum tsct_cluster_event {
 	TSCT_CLUSTER_OK,	/* the event requires no publication */
 	TSCT_CLUSTER_NEW,	/* the estimated time changed: the caller composes and
 				 * publishes params */
-	TSCT_CLUSTER_EPOCH,	/* an epoch began: another timeline, or a step of
-				 * time */
+	TSCT_CLUSTER_EPOCH,	/* an epoch began: the timeline changed, or the
+				 * time steps */
 };
 
 /*
@@ -124,7 +124,7 @@ void tsct_cluster_set_polled(struct tsct_cluster *cluster, __u64 now, int poll);
 
 /*
  * tsct_cluster_set_skew - include in the error bounds of published params that the
- * counters of two CPUs may be @cycles apart; 0: all CPUs are in step
+ * counters of two CPUs may be @cycles apart; 0: the counters are equal
  *
  * The error bounds of exchanges include that distance already, in the bounds of packet times.
  */
@@ -161,8 +161,8 @@ void tsct_cluster_timeline(const struct tsct_cluster *cluster, __u64 now,
 void tsct_cluster_source(const struct tsct_cluster *cluster,
 			 unsigned int source, __u64 now,
 			 struct tsct_source_state *ret);
-/* Gets the exchanges in a source's window, oldest first, for reports. Returns their number;
- * 0: there is no fit. The pointers are valid until the cluster changes. */
+/* Gets the exchanges in a source's window, oldest first, for reports. Returns the number of
+ * exchanges, or 0 if there is no fit. The pointers are valid until the cluster changes. */
 unsigned int tsct_cluster_window(const struct tsct_cluster *cluster,
 				 unsigned int source,
 				 const struct tsct_exchange **ret_x,

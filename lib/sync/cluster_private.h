@@ -88,8 +88,8 @@ enum tsct_sync_source_event {
 					 * source's time invalid */
 };
 
-/* Adds an exchange, and the state that the source sent with the exchange. An exchange is
- * ignored if it is impossible, out of order, or memory is lacking. */
+/* Adds an exchange, and the state that the source sent with the exchange. Ignores
+ * an exchange that is impossible or out of order, or if memory is lacking. */
 enum tsct_sync_source_event
 tsct_sync_source_add(struct tsct_sync_source *source,
 		     const struct tsct_cluster_options *options,
@@ -120,8 +120,8 @@ struct tsct_cluster {
 	double sd_ns;
 	__u64 now;			/* t4 of the newest exchange, cycles */
 	double skew_ns;	/* distance of two CPUs' counters, see tsct_cluster_set_skew() */
-	/* True: another node polled this one, and may follow it until polled_until, in
-	 * cycles: see tsct_cluster_set_polled() */
+	/* True: another node polled this node, and may follow this node until
+	 * the counter value polled_until: see tsct_cluster_set_polled() */
 	bool is_polled;
 	__u64 polled_until;
 
@@ -135,7 +135,7 @@ struct tsct_cluster {
 
 	__u32 epoch;			/* this node's epoch number */
 	bool disrupted;			/* true: nothing published since a disruption */
-	struct tsct_clock_params params;	/* params in force; mult 0: no params */
+	struct tsct_clock_params params;	/* params in force; mult is 0 if none */
 	struct tsct_clock_prev_params prev_params;
 };
 
@@ -185,8 +185,8 @@ struct tsct_combine_peer {
 struct tsct_combined {
 	double offset_ns, rate;	/* weighted means */
 	double sd_ns;		/* standard deviation of offset_ns, ns */
-	/* part of sd_ns due to this node's measurements, by which offset_ns varies from one
-	 * exchange to the next, ns */
+	/* part of sd_ns due to this node's measurements, which make offset_ns
+	 * vary between exchanges, ns */
 	double noise_ns;
 	double spread_ns;	/* standard deviation of the errors that no peer's own
 				 * measurements explain, ns */

@@ -77,8 +77,8 @@ static struct schedule_member *find_expected(struct tsct_schedule *schedule,
 	return NULL;
 }
 
-/* Adds a member in an unused entry, or in the entry of the member that has been silent
- * longest; NULL: all members are present or expected. */
+/* Adds a member in an unused entry, or in the entry of the member that has been
+ * silent longest. Returns NULL if all members are present or expected. */
 static struct schedule_member *add_member(struct tsct_schedule *schedule,
 					  __u64 node, const char *name)
 {
@@ -182,8 +182,8 @@ static bool is_running(const struct tsct_schedule *schedule, __u64 now_us)
 
 __u32 tsct_schedule_open(const struct tsct_schedule *schedule, __u64 now_us)
 {
-	/* True: each member that takes part, or was present when the session began, has had
-	 * its exchanges. */
+	/* True if each member that takes part, or was present at the session's
+	 * begin, has had its exchanges. */
 	bool all_done = schedule->joined && !schedule->nr_counted;
 
 	return schedule->open && is_running(schedule, now_us) && !all_done ?
@@ -232,7 +232,7 @@ static bool is_in_session(const struct tsct_schedule *schedule,
 		request->session == schedule->session;
 }
 
-/* Counts a request if it is the member's turn, and assigns the member's next turn. */
+/* Counts a request if it comes in the member's turn, and assigns the member's next turn. */
 static void update_turn(struct tsct_schedule *schedule,
 			struct schedule_member *member,
 			const struct tsct_extension *request, __u64 now_us)
@@ -313,7 +313,7 @@ void tsct_schedule_request(struct tsct_schedule *schedule,
 unsigned int tsct_request_number(const struct tsct_fit *fit, __s64 interval_ns,
 				 unsigned int nr_single)
 {
-	/* Largest number of polls of a single request between two pairs, by the slow place */
+	/* For each slow place: largest number of single-request polls between two pairs */
 	static const unsigned int single_max[] = {
 		[TSCT_FIT_PLACE_NONE] = 7,
 		[TSCT_FIT_PLACE_FIRST] = 3,

@@ -20,11 +20,11 @@
 #define TSCT_MEMBERS_MAX	1024
 #define TSCT_MEMBER_NAME	48
 
-/* Least time after its last request until which a member is present, us */
+/* Least time for which a member is present after its last request, us */
 #define TSCT_MEMBER_TIMEOUT_US	60000000
 
-/* Returns the time after its last request until which a member is present, us: two of the poll
- * intervals that it announces, 2^poll s each. @poll: 0 for a member that is not trusted */
+/* Returns the time for which a member is present after its last request, us: two poll intervals
+ * of 2^poll s, as the member announces. @poll: 0 for a member that is not trusted */
 static inline __u64 tsct_member_timeout_us(int poll)
 {
 	const __u64 polls_us = 2000000ULL << (poll < 0 ? 0 : poll > 17 ? 17 : poll);
@@ -33,9 +33,9 @@ static inline __u64 tsct_member_timeout_us(int poll)
 }
 
 struct tsct_schedule_options {
-	__u32 max_messages;	/* exchanges per child in a session; 0: 100 */
-	__u32 max_duration_us;	/* longest session, us; 0: 1 s */
-	__u32 slot_us;		/* time for one exchange, us; 0: 500 */
+	__u32 max_messages;	/* exchanges per child in a session; 0 selects 100 */
+	__u32 max_duration_us;	/* longest session, us; 0 selects 1 s */
+	__u32 slot_us;		/* time for one exchange, us; 0 selects 500 us */
 	__u32 first;		/* number of the first session, and of the first
 				 * barrier: random, as children may know numbers
 				 * from before a restart; 0 means number 1 */
@@ -45,29 +45,29 @@ struct tsct_schedule_options {
 
 struct tsct_schedule;
 
-/* Creates a schedule; options->name is copied. NULL: out of memory */
+/* Creates a schedule; copies options->name. Returns NULL if out of memory. */
 struct tsct_schedule *
 tsct_schedule_new(const struct tsct_schedule_options *options);
 void tsct_schedule_free(struct tsct_schedule *schedule);
 
-/* Applies new options, except @first, to a schedule. Its members, and an open session, stay. */
+/* Applies new options, except @first, to a schedule; keeps its members and an open session. */
 void tsct_schedule_configure(struct tsct_schedule *schedule,
 			     const struct tsct_schedule_options *options);
 
 /*
- * tsct_schedule_member - note a request from a member, and add it if it is new
+ * tsct_schedule_member - note a request from a member, and add the member if it is new
  * @node: node id of the member, not 0
  * @name: name of the member, for lists of missing members. A configured member is
- *	recognised by its name, whatever its node id is. NULL or "": the node id in hex
+ *	recognised by its name, whatever its node id is. NULL or "": the name is the node id in hex
  * @poll: see tsct_member_timeout_us()
- * Returns the member's index, less than TSCT_MEMBERS_MAX; -EINVAL; -E2BIG: too many
- * members, and all are present.
+ * Returns the member's index, less than TSCT_MEMBERS_MAX, or -EINVAL, or -E2BIG if there are
+ * too many members, and all are present.
  *
  * tsct_schedule_expect - add a configured member, even before its first request.
  *	Barriers wait for configured members only, if there are any. Returns 0, -EINVAL
  *	or -E2BIG.
  *
- * tsct_schedule_dismiss - a member is not configured any more: barriers do not
+ * tsct_schedule_dismiss - note that a member is not configured any more: barriers do not
  *	wait for it
  */
 int tsct_schedule_member(struct tsct_schedule *schedule, __u64 node,
@@ -82,16 +82,16 @@ __u32 tsct_schedule_begin(struct tsct_schedule *schedule, __u64 now_us);
 __u32 tsct_schedule_open(const struct tsct_schedule *schedule, __u64 now_us);
 
 /*
- * Returns the nodes that the last session is or was for, one per call, until it returns false:
- * the configured members, and the nodes that were present or joined. @at: 0 for the first
- * call. *ret_exchanges: number of the node's exchanges in that session; 0: it did not take
- * part
+ * Gets the next node of the last session, which are the configured members and
+ * the nodes that were present or joined. Returns false after the last node.
+ * @at: 0 for the first call. *ret_exchanges: number of the node's exchanges; 0:
+ * the node did not take part
  */
 bool tsct_schedule_participant(const struct tsct_schedule *schedule, unsigned int *at,
 			       const char **ret_name, __u32 *ret_exchanges);
 
-/* Processes a node's request: in the reply to a member, sets session, turn_us, barrier and
- * flags; in the reply to another node, barrier only. */
+/* Processes a node's request: sets session, turn_us, barrier and flags in the
+ * reply to a member; sets only barrier in the reply to another node. */
 void tsct_schedule_request(struct tsct_schedule *schedule,
 			   const struct tsct_extension *request,
 			   struct tsct_extension *reply, __u64 now_us);
@@ -124,9 +124,9 @@ unsigned int tsct_request_number(const struct tsct_fit *fit, __s64 interval_ns,
  * interval is longer */
 #define TSCT_REQUEST_TIMEOUT_MAX_NS	1000000000LL
 
-/* Returns the round-trip time by which a source's timeouts are set, ns: the longest one of
- * recent answers. @rtt_ns: result of the last call; 0: unknown. @measured_ns: round-trip
- * time of the last answer */
+/* Returns the round-trip time for setting a source's timeouts, ns: the longest
+ * one of recent answers. @rtt_ns: result of the last call; 0: unknown.
+ * @measured_ns: round-trip time of the last answer */
 __s64 tsct_request_rtt_ns(__s64 rtt_ns, __s64 measured_ns);
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A schedule's members and state, for its sessions and, in daemon/collective, its barriers */
+/* A schedule's members and state: for sessions and, in daemon/collective, for barriers */
 #ifndef TSCT_SYNC_SCHEDULE_PRIVATE_H
 #define TSCT_SYNC_SCHEDULE_PRIVATE_H
 
@@ -24,8 +24,8 @@ struct schedule_member {
 	__u32 arrived;		/* barrier in which the member waits; 0: none */
 	bool elsewhere;		/* true: the member takes part in barriers through another
 				 * node */
-	__u64 caller_us;	/* time of the last report that a caller waits on or below
-				 * the member; 0: none waits */
+	__u64 caller_us;	/* time of the last report of a caller that waits on
+				 * or below the member; 0: none waits */
 	/* true: the member's reports have caused poll requests: last in barrier
 	 * polled_barrier, at polled_us */
 	bool polled;
@@ -56,8 +56,8 @@ struct tsct_schedule {
 					 * session waits */
 	unsigned int nr, nr_expected;	/* number of members; number of configured
 					 * members */
-	/* Node ids of the members, in an array of their own so that a search reads little
-	 * memory. 0: the member has not sent a request yet */
+	/* Node ids of the members, in an array of their own so that a search reads
+	 * little memory. The id is 0 before the member's first request. */
 	__u64 nodes[TSCT_MEMBERS_MAX];
 	struct schedule_member members[TSCT_MEMBERS_MAX];
 };
@@ -87,7 +87,7 @@ static inline struct schedule_member *schedule_find_member(struct tsct_schedule 
 	return NULL;
 }
 
-/* Handles what a request of @member says about barriers, in schedule_barrier.c. */
+/* Handles the part of a member's request about barriers, in schedule_barrier.c. */
 TSCT_WING void schedule_gather(struct tsct_schedule *schedule, struct schedule_member *member,
 			       const struct tsct_extension *request,
 			       struct tsct_extension *reply, __u64 now_us);

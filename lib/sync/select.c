@@ -23,8 +23,8 @@
 /* Largest error by rounding when two times are compared, ns */
 #define ROUNDING_NS	2.0
 
-/* A source with fewer exchanges in its fit is not averaged: the standard deviation of the
- * fit is not known well enough. */
+/* A source with fewer exchanges in its fit is not averaged, because the
+ * standard deviation of such a fit is uncertain. */
 #define COMBINED_KEPT_MIN	8
 
 /* Usual wander of the rate between two crystals that wander by 1e-9 each, relative, per
@@ -58,10 +58,10 @@ static unsigned int count_at(const struct tsct_correctness_interval *all,
 }
 
 /*
- * True: the interval is part of a group of @agree intervals that overlap. The region of
- * overlap begins at the lower end of one interval. Every interval that overlaps with
- * the region contains that end: an interval that begins within the region would make
- * the group larger than @agree, the largest possible number.
+ * Returns true if the interval is part of a group of @agree intervals that overlap.
+ * The region of overlap begins at the lower end of one interval. Every interval
+ * that overlaps with the region contains that end: an interval that begins within
+ * the region would make the group larger than @agree, the largest possible number.
  */
 static bool in_largest_group(const struct tsct_correctness_interval *all,
 			     unsigned int nr,
@@ -210,7 +210,7 @@ struct tsct_combined tsct_combine(struct tsct_combine_peer *peers, unsigned int 
 	for (i = 0; i < nr; i++) {
 		double w = peers[i].weight;
 
-		/* Rates differ by about 1e-8 only: computes the mean of their differences. */
+		/* Rates differ by about 1e-8 only: averages their differences. */
 		ret.rate += w * (peers[i].rate - peers[0].rate);
 		noise2 += w * w * peers[i].sd_ns * peers[i].sd_ns;
 		squares += w * w;
@@ -234,7 +234,7 @@ static bool has_time(const struct tsct_cluster *cluster,
 	return source->has_est && age < options->void_s * options->hz;
 }
 
-/* True: the source has a valid time and is not in holdover. */
+/* Returns true if the source has a valid time and is not in holdover. */
 static bool is_fresh(const struct tsct_cluster *cluster,
 		     const struct tsct_sync_source *source)
 {
@@ -244,7 +244,7 @@ static bool is_fresh(const struct tsct_cluster *cluster,
 							&cluster->options);
 }
 
-/* Return the timeline of a source: master and epoch; both 0 for every NTP server */
+/* Return the timeline of a source: master and epoch, which are both 0 for every NTP server. */
 static __u64 master_of(const struct tsct_sync_source *source)
 {
 	return source->remote.has_params ? source->remote.master : 0;
@@ -263,7 +263,7 @@ static bool on_timeline(const struct tsct_sync_source *source, __u64 master,
 
 /* ---- order of nodes ------------------------------------------------------ */
 
-/* True: this node follows the source's timeline, so the source may follow this node. */
+/* Returns true if this node follows the source's timeline: the source may follow this node. */
 static bool is_own_timeline(const struct tsct_cluster *cluster,
 			    const struct tsct_sync_source *source)
 {
@@ -271,15 +271,15 @@ static bool is_own_timeline(const struct tsct_cluster *cluster,
 		on_timeline(source, cluster->master, cluster->timeline);
 }
 
-/* True: other nodes may follow this one. */
+/* Returns true if other nodes may follow this node. */
 static bool is_polled(const struct tsct_cluster *cluster)
 {
 	return cluster->is_polled && (__s64)(cluster->polled_until - cluster->now) > 0;
 }
 
-/* True: the source cannot follow this node, if this node is @depth hops from the master. No
- * source follows a node that no node polls. Otherwise nodes are in the order of depth, then
- * of node id, and follow only nodes before them: so this relation has no cycles. */
+/* Returns true if the source cannot follow this node, if this node is @depth hops from the
+ * master. No source follows a node that no node polls. Otherwise nodes are in the order of
+ * depth, then of node id, and follow only nodes before them: so this relation has no cycles. */
 static bool is_upstream(const struct tsct_cluster *cluster,
 			const struct tsct_sync_source *source, __u16 depth)
 {
@@ -289,8 +289,8 @@ static bool is_upstream(const struct tsct_cluster *cluster,
 		(remote->depth == depth && remote->node < cluster->options.node);
 }
 
-/* True: the source is upstream of this node now, or on a timeline that this node does not
- * follow. */
+/* Returns true if the source is upstream of this node now, or on a timeline
+ * that this node does not follow. */
 static bool is_evidence(const struct tsct_cluster *cluster,
 			const struct tsct_sync_source *source)
 {
@@ -322,10 +322,10 @@ static unsigned int timeline_weight(const struct tsct_cluster *cluster,
 
 /*
  * Keeps the current timeline unless another timeline has a higher weight, or no source
- * on the current timeline has a valid estimate of the time. While the current timeline has
- * any weight, only upstream sources count for another timeline. When a master starts a new
- * timeline, nodes change to it in the order of their depth, and a node that has not changed
- * yet does not draw back the nodes that it follows.
+ * on the current timeline has a valid estimate of the time. While the current timeline
+ * has any weight, only upstream sources count for another timeline. When a master
+ * starts a new timeline, nodes change to it in the order of their depth, and a node
+ * that has not changed yet does not make the nodes that it follows change back.
  */
 static void select_timeline(const struct tsct_cluster *cluster,
 			    struct tsct_cluster_selection *ret)
@@ -381,7 +381,7 @@ static void add_candidates(const struct tsct_cluster *cluster,
 	}
 }
 
-/* Collects the candidates. If none of them is upstream, treats all candidates as upstream. */
+/* Collects the candidates. If no candidate is upstream, treats all candidates as upstream. */
 static void collect_candidates(const struct tsct_cluster *cluster,
 			       const struct tsct_cluster_selection *selection,
 			       struct candidates *ret)
@@ -462,15 +462,15 @@ static void mark_falsetickers(struct tsct_cluster *cluster,
 	}
 }
 
-/* Returns the largest error bound with which a candidate may be selected, ns: no limit if
- * it is upstream; else SWITCH_RATIO times the bound of this node's time. */
+/* Returns the largest error bound with which a candidate may be selected, ns: no limit
+ * for an upstream source; else SWITCH_RATIO times the bound of this node's time. */
 static double bound_limit(const struct tsct_cluster *cluster, bool upstream)
 {
 	return upstream ? HUGE_VAL : SWITCH_RATIO *
 		tsct_source_params_bound_ns(&cluster->est, cluster->now);
 }
 
-/* Returns the index of the selected candidate; -1: none */
+/* Returns the index of the selected candidate, or -1. */
 static int select_source(const struct tsct_cluster *cluster,
 			 const struct candidates *candidates)
 {
@@ -584,8 +584,8 @@ static void true_range(const struct candidates *candidates, int used,
 	const struct tsct_correctness_interval *interval =
 		&candidates->interval[used];
 
-	/* The interval of one source is not compared with others, so ROUNDING_NS is taken
-	 * off. */
+	/* The interval of one source is not compared with others, so
+	 * ROUNDING_NS is subtracted. */
 	*ret_lo = interval->middle - interval->bound + ROUNDING_NS;
 	*ret_hi = interval->middle + interval->bound - ROUNDING_NS;
 	if (candidates->nr_upstream > 2 && candidates->result.majority) {
@@ -597,7 +597,7 @@ static void true_range(const struct candidates *candidates, int used,
 /*
  * Sets the estimate at @at to the combined time and rate, with the time limited to the
  * range of the true time. The error bound reaches to the farther end of that range. It
- * grows like that of the selected source: d cycles after that source's estimate, its part
+ * grows like the selected source's bound: d cycles after that source's estimate, the part
  * wander d^2 grows by 2 wander d per cycle.
  */
 static void set_estimate(const struct candidates *candidates, int used, __u64 at,

@@ -70,9 +70,9 @@ static void remove_oldest(struct tsct_sync_source *source, unsigned int nr)
 }
 
 /*
- * Makes room in the window for an exchange. If the window is full, drops half of the
- * exchanges in its older half: of every two neighbours, the one with the longer round trip.
- * False: out of memory
+ * Makes room in the window for an exchange. If the window is full, drops half
+ * of the exchanges in its older half: of every two neighbours, the one with the
+ * longer round trip. Returns false if out of memory.
  */
 static bool reserve_exchange(struct tsct_sync_source *source)
 {
@@ -337,8 +337,8 @@ static void restart_window(struct tsct_sync_source *source, unsigned int nr)
 	source->has_fit = false;
 }
 
-/* Counts an offset that no delay explains. True: too few such offsets in a row to
- * confirm that the source's time has changed. */
+/* Counts an offset that no delay explains. Returns true while such offsets in a
+ * row are too few to confirm that the source's time has changed. */
 static bool note_unexplained(struct tsct_sync_source *source, double off)
 {
 	if (off > 0)
@@ -356,10 +356,10 @@ static bool note_unexplained(struct tsct_sync_source *source, double off)
 }
 
 /*
- * True: the newest exchange contradicts the exchanges before it. Such an exchange widens the
- * bound, and does not enter the fit. If the next exchanges also contradict the older
- * exchanges, the source's time has changed. A longer route or congestion is not a
- * contradiction.
+ * Returns true if the newest exchange contradicts the exchanges before it. Such
+ * an exchange widens the bound, and does not enter the fit. If the next
+ * exchanges also contradict the older exchanges, the source's time has changed.
+ * A longer route or congestion is not a contradiction.
  */
 static bool change_is_pending(struct tsct_sync_source *source,
 			      const struct tsct_cluster_options *options)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Names of system calls. libtsctrace.so has them, too, and nothing else of this folder. */
+/* Names of system calls: the only file of this folder that is also in libtsctrace.so */
 #include "lib/ctf/recording.h"
 
 static const char *const syscall_names[] = {

@@ -10,8 +10,8 @@
 /* Text of a string that could not be read when it was recorded */
 #define TSCT_SYSCALL_UNREADABLE	"unreadable"
 
-/* Returns what stands for the text of a call's argument that was not recorded: "NULL", a null
- * pointer, or TSCT_SYSCALL_UNREADABLE; or NULL, for any other value, and other events. */
+/* Returns the text for a string argument that was not recorded: "NULL" for a null
+ * pointer, else TSCT_SYSCALL_UNREADABLE. Returns NULL for any other value or event. */
 const char *tsct_syscall_no_text(const struct tsct_recording *rec,
 				 const struct tsct_trace_event *e, const struct tsct_value *v);
 
@@ -29,7 +29,7 @@ enum tsct_kernel_event {
 enum tsct_kernel_event tsct_kernel_event(const struct tsct_recording *rec, __u32 stream,
 					 const struct tsct_event_def *def);
 
-/* Returns true for sys_enter and sys_exit, which are begins and ends of calls of any number. */
+/* Returns true for sys_enter and sys_exit, which record the begin and end of any call. */
 static inline bool tsct_kernel_is_raw_call(const struct tsct_recording *rec, __u32 stream,
 					   const struct tsct_event_def *def)
 {

@@ -17,7 +17,7 @@
 #define TYPE_ptr	TSCT_TYPE_U64
 #define TYPE_string	TSCT_TYPE_STRING
 
-/* Largest sizes of a recorded path, and of another string, with the NUL, bytes */
+/* Largest size of a recorded path, and of any other string, including the NUL, bytes */
 #define PATH_BYTES	256
 #define TEXT_BYTES	64
 
@@ -32,7 +32,7 @@ static const struct tsct_syscall syscalls[] = {
 #undef SYSCALL
 };
 
-/* Calls of 32-bit programs, whose arguments are the plain registers */
+/* Calls of 32-bit programs; their arguments are not decoded, but are plain registers */
 static const struct tsct_syscall compat_calls[] = {
 #define CALL(number, name) \
 	[number] = { #name, TSCT_SYSCALL_ARGS, TSCT_RESULT_COUNT, { \
@@ -204,7 +204,7 @@ bool tsct_syscall_event_is_frequent(const char *event_name)
 	return false;
 }
 
-/* Appends the fields of a call's strings. Returns false if it has none. */
+/* Appends the fields of a call's strings. Returns false if the call has no strings. */
 static bool add_strings(const struct tsct_syscall *call, char *fields)
 {
 	char *at = fields + strlen(fields);
@@ -276,7 +276,7 @@ static void put_label(FILE *to, const char *label, __s64 first, __u64 last)
 	putc(',', to);
 }
 
-/* All values have a label, because some CTF readers warn of values without. */
+/* All values have a label, because some CTF readers warn of values without a label. */
 static void put_syscall_names(FILE *to, __u32 of)
 {
 	const struct tsct_field_type *type = &tsct_field_types[of];

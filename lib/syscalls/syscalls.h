@@ -5,9 +5,9 @@
  *
  * A call NAME is recorded as two events sys_NAME: a BEGIN event with the arguments as fields,
  * and an END event with the field `ret`. If a condition on the result decides whether the
- * call is recorded, or if seccomp refuses the call, it is one INSTANT event at the call's end,
- * with all these fields. The
- * events of 32-bit programs are sys32_NAME; the arguments of these calls are not decoded.
+ * call is recorded, or if seccomp refuses the call, the call is recorded as one INSTANT event
+ * at its end, with all these fields. The events of 32-bit programs are sys32_NAME; the
+ * arguments of these calls are not decoded.
  */
 #ifndef TSCT_SYSCALLS_H
 #define TSCT_SYSCALLS_H
@@ -23,10 +23,10 @@
  * Names of constants, such as open flags: a table for each class of arguments. symbols.awk
  * makes the tables from symbols_*.table and the system's headers.
  *
- * A symbol names a value or a part of one: it applies to values with (value & mask) ==
+ * A symbol names a value or a part of a value: it applies to values with (value & mask) ==
  * symbol.value. The mask of a flag is the flag's own bits. The mask of an alternative is the
  * bits that distinguish the alternatives. Names are tried in the order of the table; the
- * first name that applies takes all the bits of its mask. The table ends with name NULL.
+ * first name that applies uses up the bits of its mask. The last entry has the name NULL.
  */
 struct tsct_symbol {
 	__u64 value, mask;
@@ -78,7 +78,7 @@ enum tsct_syscall_class {
 	TSCT_SYSCALL_MODE,	/* permissions, and in mknod() a file type, in octal */
 	TSCT_SYSCALL_UID,	/* a user ID or group ID, or -1 */
 	TSCT_SYSCALL_DEV,	/* number of a device */
-	TSCT_SYSCALL_PROTOCOL,	/* protocol of a socket: depends on the family, the first argument */
+	TSCT_SYSCALL_PROTOCOL,	/* socket protocol of the family in the first argument */
 	TSCT_SYSCALL_FCNTL_ARG,	/* meaning depends on the second argument, the command */
 #define CLASS_(class)	TSCT_SYSCALL_##class,
 	TSCT_SYMBOL_CLASSES(CLASS_)
@@ -117,8 +117,8 @@ struct tsct_syscall {
 unsigned int tsct_syscalls_limit(void);
 unsigned int tsct_syscalls_compat_limit(void);
 
-/* Returns the call with number @nr; NULL: there is none. Numbers of 32-bit programs' calls,
- * which differ, have the flag TSCT_SYSCALL_COMPAT. */
+/* Returns the call with number @nr, or NULL if there is none. The calls of
+ * 32-bit programs have other numbers, with the flag TSCT_SYSCALL_COMPAT. */
 #define TSCT_SYSCALL_COMPAT	(1ULL << 32)
 const struct tsct_syscall *tsct_syscall_by_number(__u64 nr);
 
@@ -128,8 +128,8 @@ bool tsct_syscall_is_compat(const struct tsct_syscall *call);
 #define TSCT_SYSCALL_EVENT_MAX	48
 void tsct_syscall_event(const struct tsct_syscall *call, char name[TSCT_SYSCALL_EVENT_MAX]);
 
-/* Returns the call of an event sys_NAME or sys32_NAME; NULL: there is none. Searches the
- * whole table. */
+/* Returns the call of an event sys_NAME or sys32_NAME, or NULL if there is
+ * none. Searches the whole table. */
 const struct tsct_syscall *tsct_syscall_by_event(const char *event_name);
 
 /* Returns the number of a call of the table. */
@@ -139,17 +139,17 @@ __u64 tsct_syscall_number(const struct tsct_syscall *call);
  * tsct_syscall_is_exec - true for execve() and execveat() of both ABIs
  * tsct_syscall_pair - number by which the begin and the end of a call are matched
  *
- * The kernel reports the end of a successful execveat() as that of execve() and, if the new
- * program has the other ABI, of the other ABI's execve().
+ * The kernel reports the end of a successful execve() or execveat() as the end of an execve()
+ * in the ABI of the new program.
  */
 bool tsct_syscall_is_exec(const struct tsct_syscall *call);
 __u64 tsct_syscall_pair(const struct tsct_syscall *call);
 
-/* Returns the index of an argument; -1: the call has no such argument. */
+/* Returns the index of an argument, or -1 if the call has no such argument. */
 int tsct_syscall_arg_index(const struct tsct_syscall *call, const char *name);
 
-/* Return the size of a field with an argument, or a result, bytes; of a string: the
- * largest size that is recorded, with its NUL. */
+/* Return the size of the field for an argument or a result, bytes; for a
+ * string, the largest recorded size, including the NUL. */
 unsigned int tsct_syscall_arg_size(const struct tsct_syscall_arg *arg);
 unsigned int tsct_syscall_result_size(const struct tsct_syscall *call);
 
@@ -171,8 +171,8 @@ void tsct_syscall_fields(const struct tsct_syscall *call, unsigned int kind,
  */
 #define TSCT_SYSCALL_ID_FIRST	0x8000
 /*
- * Flag of an ID. A BEGIN or INSTANT event then has one more field, TSCT_STACK_FIELD. An END
- * event then also has all strings of the call, because one could not be read at the start.
+ * Flag of an ID. With the flag, a BEGIN or INSTANT event has one more field, TSCT_STACK_FIELD,
+ * and an END event has all strings of the call, because one was unreadable at the call's begin.
  */
 #define TSCT_SYSCALL_ID_STACK	0x2000
 #define TSCT_SYSCALL_ID_STRINGS	TSCT_SYSCALL_ID_STACK
@@ -180,8 +180,8 @@ void tsct_syscall_fields(const struct tsct_syscall *call, unsigned int kind,
 unsigned int tsct_syscall_event_id(__u64 nr, unsigned int kind);
 
 /* Returns the number of the call, with TSCT_SYSCALL_COMPAT, of an event sys_enter or sys_exit.
- * @id: the event's field `id`: bit 32 is set for a 32-bit call, all bits from 31 on for a
- *	number below 0 */
+ * @id: the event's field `id`: bit 32 is set for a call of a 32-bit program; bits 31 to 63
+ *	are all set for a negative number */
 static inline __u64 tsct_syscall_event_number(__u64 id)
 {
 	return (__u32)id | (id >> 32 == 1 ? TSCT_SYSCALL_COMPAT : 0);
@@ -190,13 +190,13 @@ static inline __u64 tsct_syscall_event_number(__u64 id)
 /*
  * Strings that cannot be read are recorded as these texts, which are not UTF-8: the first
  * for a null pointer, the second for a pointer to memory that cannot be read. A string that
- * was longer than its field is cut: it then has tsct_syscall_arg_size() bytes with its NUL.
+ * is longer than its field is cut to tsct_syscall_arg_size() bytes, including the NUL.
  */
 #define TSCT_SYSCALL_STRING_NULL	"\377N"
 #define TSCT_SYSCALL_STRING_FAULT	"\377F"
 
-/* Returns the name of the error that a result means, such as "ENOENT"; NULL: no error.
- * @call: the call, or NULL if it is unknown */
+/* Returns the name of the error that a result means, such as "ENOENT", or NULL
+ * if the result is no error. @call: the call, or NULL if it is unknown */
 const char *tsct_syscall_error(const struct tsct_syscall *call, __s64 ret);
 
 /* ---- values as text: for tools/wings/strace ------------------------------------------ */
@@ -207,17 +207,17 @@ const char *tsct_syscall_error(const struct tsct_syscall *call, __s64 ret);
  * @value: its value; sign extension and truncation do not matter
  * @other: value of the argument tsct_syscall_arg_other(), or 0
  *
- * Returns the length of the text; 0: the value reads best as a plain number.
+ * Returns the length of the text, or 0 if the value reads best as a plain number.
  */
 TSCT_WING size_t tsct_syscall_arg_text(const struct tsct_syscall *call, unsigned int i, __u64 value,
 			     __u64 other, char text[TSCT_SYSCALL_TEXT_MAX]);
 
-/* Returns the index of the argument on which the meaning of an argument depends, such as
- * fcntl()'s command; -1: none. */
+/* Returns the index of the argument on which the meaning of argument @i
+ * depends, such as fcntl()'s command, or -1 if there is none. */
 TSCT_WING int tsct_syscall_arg_other(const struct tsct_syscall *call, unsigned int i);
 
-/* Returns how many of its arguments a call uses, which depends on their values: open()
- * without O_CREAT has no mode. */
+/* Returns the number of arguments that a call uses, which depends on their
+ * values: open() without O_CREAT has no mode. */
 TSCT_WING unsigned int tsct_syscall_used_args(const struct tsct_syscall *call,
 				    const __u64 values[TSCT_SYSCALL_ARGS]);
 
@@ -225,7 +225,7 @@ TSCT_WING unsigned int tsct_syscall_used_args(const struct tsct_syscall *call,
  * false if there is no such constant. */
 TSCT_WING bool tsct_syscall_constant(const char *name, size_t len, __u64 *ret_value);
 
-/* Formats a result: "-ENOENT" for -2. Returns the length; 0: a plain number. */
+/* Formats a result: "-ENOENT" for -2. Returns the length, or 0 for a plain number. */
 TSCT_WING size_t tsct_syscall_result_text(const struct tsct_syscall *call, __s64 ret,
 				char text[TSCT_SYSCALL_TEXT_MAX]);
 

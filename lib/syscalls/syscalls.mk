@@ -2,8 +2,8 @@
 # Lists of system calls for lib/syscalls
 SYSCALLS_GEN := $(O)/gen/syscall_list.h $(O)/gen/syscall_list_32.h
 
-# SYSCALL(number, name, result, arguments) of each line of the table. The file that includes the
-# list defines SYSCALL, A(type, name, class) of an argument, and NO_ARGS.
+# List of SYSCALL(number, name, result, arguments), one for each line of the table. The file that
+# includes the list defines the macros SYSCALL, A(type, name, class) for an argument, and NO_ARGS.
 $(O)/gen/syscall_list.h: $(TOP)/lib/syscalls/syscalls.table $(TOP)/lib/syscalls/syscalls.mk
 	$(say) GEN $(@F)
 	@mkdir -p $(@D)
@@ -17,8 +17,8 @@ $(O)/gen/syscall_list.h: $(TOP)/lib/syscalls/syscalls.table $(TOP)/lib/syscalls/
 			print "SYSCALL(" $$1 ", " $$2 ", " $$3 "," (args ? args : " NO_ARGS") ")" \
 		}' > $@.new && mv $@.new $@
 
-# CALL(number, name) of each system call of 32-bit programs. The headers may be older than
-# the table: from 424 on, these calls have the numbers of the 64-bit calls.
+# List of CALL(number, name), one for each system call of 32-bit programs, from the headers and,
+# as these may be old, from the table: from 424 on, 32-bit and 64-bit calls have equal numbers.
 $(O)/gen/syscall_list_32.h: $(TOP)/lib/syscalls/syscalls.table $(TOP)/lib/syscalls/syscalls.mk
 	$(say) GEN $(@F)
 	@mkdir -p $(@D)
