@@ -19,15 +19,15 @@
 /* ---- comparison of two samples ------------------------------------------ */
 
 /*
- * Least change of the difference of two clocks that is a disruption, ns. Smaller changes
- * may be due to the clocks' values, which are truncated to whole ns.
+ * Least change of the difference of two clocks that is a disruption, ns. A
+ * smaller change may be a rounding error, because the clocks return whole ns.
  */
 #define CONSTANT_NS	1000
 
 __u32 disruption_compare(const struct disruption *before,
 			 const struct disruption *now)
 {
-	/* A lower count of restores does not show a restore: the module was loaded again. */
+	/* A count of restores that is lower than before means that the module was loaded again. */
 	if ((before->has_vmclock && now->has_vmclock &&
 	     (before->vm_marker != now->vm_marker ||
 	      before->vm_generation != now->vm_generation)) ||
@@ -41,8 +41,8 @@ __u32 disruption_compare(const struct disruption *before,
 	    (*before->clocksource && *now->clocksource &&
 	     strcmp(before->clocksource, now->clocksource)))
 		return TSCT_CAUSE_CLOCKSOURCE;
-	/* The module has counted a disruption of the counter. If a step followed it, its own
-	 * cause is not known any more. A module that was loaded again has another count. */
+	/* The module has counted a disruption of the counter, or was loaded again. If @now's cause
+	 * is a step, the step came after the disruption, and the disruption's cause is lost. */
 	if (before->count && now->count && before->count >> 32 != now->count >> 32)
 		return now->cause == TSCT_CAUSE_NONE || now->cause == TSCT_CAUSE_STEP ?
 			TSCT_CAUSE_JUMP : now->cause;
@@ -166,7 +166,7 @@ static void read_clocksource(struct disruption_reader *reader)
 
 	if (tsct_sysfs_file_line(&reader->clocksource, text, sizeof(text)) > 0)
 		copy_text(d->clocksource, sizeof(d->clocksource), text);
-	/* The current clocksource is always available: no need to read the second file. */
+	/* The current clocksource is always among the available ones: skip reading that list. */
 	if (!strcmp(d->clocksource, "tsc"))
 		d->tsc_unavailable = false;
 	else if (tsct_sysfs_file_line(&reader->clocksources, text, sizeof(text)) > 0)
@@ -231,8 +231,9 @@ static void read_vmclock(const struct vmclock *vm, struct disruption *d)
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		if (__atomic_load_n(&vm->seq, __ATOMIC_RELAXED) != seq)
 			continue;
-		/* The virtual machine was migrated or restored since the last read: maxerror of
-		 * adjtimex(2) is from before that, so it does not bound CLOCK_REALTIME's error. */
+		/* The virtual machine was migrated or restored since the
+		 * last read: maxerror of adjtimex(2) is older than that
+		 * event, so it does not bound CLOCK_REALTIME's error. */
 		if (d->has_vmclock && (d->vm_marker != marker ||
 				       d->vm_generation != generation)) {
 			d->restored = true;

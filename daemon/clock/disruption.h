@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Detector of clock disruptions: steps of CLOCK_REALTIME, suspend, migration or
- * restore of the virtual machine, a change of the kernel's clocksource, and what the
- * module counts. disruption_read() samples the indicators (I/O);
- * disruption_compare() classifies what changed between two samples (pure).
+ * restore of the virtual machine, a change of the kernel's clocksource, and
+ * disruptions that the kernel module counts. disruption_read() samples the indicators
+ * (I/O); disruption_compare() classifies what changed between two samples (pure).
  */
 #ifndef TSCTRACED_DISRUPTION_H
 #define TSCTRACED_DISRUPTION_H
@@ -19,7 +19,7 @@
 struct disruption {
 	/* Bounds of BOOTTIME - MONOTONIC (the time suspended), ns */
 	__s64 suspended_min_ns, suspended_max_ns;
-	/* Bounds of REALTIME - MONOTONIC, ns; changed only by setting the clock */
+	/* Bounds of REALTIME - MONOTONIC, ns; the difference changes only if the clock is set */
 	__s64 realtime_min_ns, realtime_max_ns;
 	char clocksource[32];	/* kernel's current clocksource; "": unknown */
 	bool tsc_unavailable;	/* the kernel does not offer the TSC as clocksource */
@@ -36,7 +36,7 @@ struct disruption {
 	__u32 cause;		/* cause of the last disruption that the module counted */
 	__u64 restore_seq;	/* module's count of restores of the virtual machine; 0:
 				 * no restore, or no module that counts restores */
-	bool restored;		/* true: the module or vmclock reported a restore */
+	bool restored;		/* true: the module or vmclock has reported a restore */
 	__s64 restored_ns;	/* time of the last restore, CLOCK_MONOTONIC_COARSE, ns */
 };
 
@@ -44,8 +44,8 @@ struct disruption {
  * disruption_compare - the cause (TSCT_CAUSE_*) of the disruption between two samples
  * of the indicators; TSCT_CAUSE_NONE: no disruption
  *
- * If there were several disruptions, returns the one that invalidates most: a suspend also
- * sets the clock, for example, and is returned as suspend.
+ * If there were several disruptions, returns the cause that invalidates most: for
+ * example, a suspend also sets the clock, and the cause returned is the suspend.
  */
 __u32 disruption_compare(const struct disruption *before,
 			 const struct disruption *now);
@@ -72,8 +72,8 @@ struct disruption_reader {
 	/* files of the kernel: current clocksource, available clocksources, CPUs online */
 	struct tsct_sysfs_file clocksource, clocksources, cpus_online;
 	const void *vmclock;	/* mapped vmclock page of the hypervisor; NULL: none */
-	/* Reads the kernel's clocks (TSCT_IOC_CLOCK_SNAPSHOT). Returns 0 or -errno;
-	 * -ENOENT: no module. The owner of this struct sets the function; NULL: none */
+	/* Reads the kernel's clocks (TSCT_IOC_CLOCK_SNAPSHOT). Returns 0 or -errno; -ENOENT:
+	 * no module. The owner of this struct sets this pointer; NULL: no snapshots */
 	int (*snapshot)(void *ctx, struct tsct_clock_snapshot *ret);
 	void *ctx;
 };

@@ -24,7 +24,7 @@ struct module_clock {
  * module_clock_store - store the clock in reserved memory, so that it outlives a panic
  * @page: the clock page, to which no thread writes meanwhile
  *
- * Does nothing without a module, or without reserved memory. Logs failures.
+ * Does nothing if there is no module, or no reserved memory. Logs failures.
  */
 void module_clock_store(struct module_clock *m, const struct tsct_clock_page *page);
 
@@ -49,8 +49,8 @@ struct nl_msg;
 struct kernel_events {
 	struct nl_sock *sock;
 	int family;		/* module's netlink family id; 0: not registered */
-	bool news;		/* result of kernel_events_read(); true: the clock is to be
-				 * checked for disruptions */
+	bool news;		/* result of kernel_events_read(): true if the
+				 * clock is to be checked for disruptions */
 };
 
 /*

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "timekeeper.h"
 
-/* Time after a packet until no more packets are expected to follow it, ns: several round
- * trips of a local network */
+/* Time after a packet for which further packets are expected, ns: several
+ * round trips of a local network */
 #define QUIET_NS	2000000
 
 void tick_schedule_ticked(struct tick_schedule *schedule, __s64 now_ns,
