@@ -36,8 +36,8 @@ int loop_run(struct timekeeper *timekeeper, struct platform *platform,
 struct kept_channels;
 
 /*
- * kept_channels_open - give the kept channels of an earlier daemon to @server, and store
- * the memfds of channels that @server keeps from now on
+ * kept_channels_open - give the kept channels of an earlier daemon to @server,
+ * and store the memfds of channels that @server is to keep from now on
  *
  * Logs errors. Returns NULL: out of memory; channels are not kept over a restart.
  */

@@ -231,9 +231,8 @@ static void read_vmclock(const struct vmclock *vm, struct disruption *d)
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		if (__atomic_load_n(&vm->seq, __ATOMIC_RELAXED) != seq)
 			continue;
-		/* The virtual machine was migrated or restored since the
-		 * last read: maxerror of adjtimex(2) is older than that
-		 * event, so it does not bound CLOCK_REALTIME's error. */
+		/* The virtual machine was migrated or restored. maxerror of adjtimex(2) is
+		 * older than this event, so it does not bound CLOCK_REALTIME's error. */
 		if (d->has_vmclock && (d->vm_marker != marker ||
 				       d->vm_generation != generation)) {
 			d->restored = true;

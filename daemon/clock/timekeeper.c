@@ -402,9 +402,8 @@ static void compose(const struct timekeeper *k, bool cluster_only,
 }
 
 /*
- * Returns true if @state has the same clock params as the published
- * state. A state with these params cannot be late: if its publication
- * fails with -ETIME, another process has published another state.
+ * Returns true if @state has the same clock params as the published state. Such a
+ * state cannot be late: -ETIME means that another process has published another state.
  */
 static bool has_published_params(const struct timekeeper *k,
 				 const struct tsct_clock_state *state)
@@ -777,8 +776,7 @@ void timekeeper_tick(struct timekeeper *k)
 
 	k->ops->read_disruption(k->ops->ctx, &k->disruption);
 	if (k->disruption.count & TSCT_DISRUPTIONS_PENDING) {
-		/* Readers reject all params during a suspend. The count
-		 * after it begins the epoch. */
+		/* Readers reject all params during a suspend. The next count begins the epoch. */
 		k->disruption = before;
 		return;
 	}

@@ -239,10 +239,9 @@ void tick_schedule_packet(struct tick_schedule *schedule, __s64 now_ns, bool mor
 /*
  * tick_schedule_due - time of the next tick, ns
  *
- * If no packets came in this interval or the previous one, returns the
- * latest tick plus one interval. Else returns the time from which on no more
- * packets are expected, or, if that time is not within 3/4 to 5/4 of an
- * interval after the latest tick, the latest tick plus 5/4 of an interval.
+ * One interval after the latest tick if no packets came in this interval or the previous
+ * one. Else the time from which on no more packets are expected, if it is 3/4 to 5/4 of
+ * an interval after the latest tick, or else 5/4 of an interval after the latest tick.
  */
 __s64 tick_schedule_due(const struct tick_schedule *schedule);
 

@@ -36,7 +36,7 @@ static void print_head(FILE *to, const char *name, const char *type,
 		name, type);
 }
 
-/* Prints a label of a metric, and the label's value, which may contain any
+/* Prints a label of a metric, and the label's value, which may have any
  * character. */
 static void print_label(FILE *to, const char *name, const char *value)
 {

@@ -206,7 +206,7 @@ grep -q -- '--run-dir' < <("$daemon" --help) || fail "--help"
 refused 1 "$work/none/deep: .*; create the parent directory" \
 	"$daemon" --no-module --run-dir "$work/none/deep"
 mkdir -p "$work/taken/control.sock"
-refused 1 "$work/taken/control.sock: .*; remove it, it is not a socket" \
+refused 1 "$work/taken/control.sock: .*; remove this file, which is not a socket" \
 	"$daemon" --no-module --run-dir "$work/taken"
 refused 1 "$work/log: Not a directory; set --run-dir to a directory" \
 	"$daemon" --no-module --run-dir "$work/log"
