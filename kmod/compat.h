@@ -38,7 +38,7 @@ static inline void tsct_vm_flags_mod(struct vm_area_struct *vma,
 #define tsct_snapshot_raw(s)	((s)->raw)
 #endif
 
-/* Snapshots have the clocksource's id from 6.10 on: linux/clocksource_ids.h has the TSC's. */
+/* Snapshots have the clocksource's id from 6.10 on: linux/clocksource_ids.h has the TSC's id. */
 #ifdef TSCT_CSID_TSC
 #define tsct_snapshot_other_source(s)	((s)->cs_id != CSID_X86_TSC)
 #else

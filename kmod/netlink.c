@@ -30,7 +30,7 @@ static struct genl_family netlink_family = {
 	.n_mcgrps = ARRAY_SIZE(netlink_groups),
 };
 
-/* Returns a message @cmd for a group; NULL: nobody listens, or there is no memory. */
+/* Returns a message @cmd for a group; NULL: the group has no listeners, or memory ran out. */
 static struct sk_buff *netlink_begin(enum netlink_group group, u8 cmd)
 {
 	struct sk_buff *skb;
@@ -44,7 +44,7 @@ static struct sk_buff *netlink_begin(enum netlink_group group, u8 cmd)
 	return NULL;
 }
 
-/* Sends a message of netlink_begin(). @err: result of appending its attributes */
+/* Sends a message of netlink_begin(). @err: result of appending the attributes */
 static void netlink_end(struct sk_buff *skb, enum netlink_group group, int err)
 {
 	if (err) {

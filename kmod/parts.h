@@ -8,7 +8,7 @@
 
 /* ---- cpucheck.c ---- */
 
-/* Checks all CPUs, from now on after hotplug too, and chooses the source of cycles. */
+/* Checks all CPUs, now and after each later hotplug, and chooses the source of cycles. */
 int tsct_cpucheck_init(void);
 void tsct_cpucheck_exit(void);
 void tsct_cpucheck_report(void);	/* Logs one line about the state of the TSC. */
@@ -24,7 +24,7 @@ int tsct_cpucheck_run(void);
 /* Schedules a work item that checks every online CPU again. */
 void tsct_cpucheck_schedule(void);
 
-/* Reads the kernel's clocks at one TSC value. Returns false if its clocksource is another. */
+/* Reads the kernel's clocks at one TSC value. Returns false if the clocksource is not the TSC. */
 bool tsct_cpucheck_snapshot(struct tsct_clock_snapshot *ret);
 
 /*

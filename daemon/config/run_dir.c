@@ -87,7 +87,8 @@ static int take_lock(const char *path, int dir, uid_t owner)
 
 	/* The directory's owner may start the next daemon, which then locks this file. */
 	if (lock >= 0 && owner != geteuid() && fchown(lock, owner, (gid_t)-1))
-		log_debug("%s/%s: cannot change the lock file's owner: %s", path, LOCK_NAME, strerror(errno));
+		log_debug("%s/%s: cannot change the lock file's owner: %s", path,
+			  LOCK_NAME, strerror(errno));
 	if (lock < 0)
 		lock = openat(dir, LOCK_NAME, flags, 0600);
 	if (lock < 0)

@@ -23,7 +23,7 @@
 #define TSCT_GENL_CMD_DISRUPTED		1	/* the clock was disrupted */
 #define TSCT_GENL_CMD_CHANNEL_MADE	9	/* a channel was made */
 #define TSCT_GENL_CMD_CHANNEL_REMOVED	10	/* a channel ceased to exist */
-/* the kernel could not write events to a channel: at most one message a second for each */
+/* the kernel could not write events to a channel: at most one message a second per channel */
 #define TSCT_GENL_CMD_CHANNEL_LOST	11
 
 /* Attributes of a disruption of the clock */
