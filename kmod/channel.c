@@ -130,7 +130,7 @@ static struct tsct_kchannel *channel_new(const struct tsct_channel_create *arg,
 		.defs_size = arg->defs_size ?: TSCT_DEFS_SIZE,
 	};
 	strscpy(channel->file.name, arg->name, sizeof(channel->file.name));
-	/* BPF programs may write to kernel channels of users, not to those of modules. */
+	/* BPF programs may write to kernel channels of users, not of modules. */
 	if (arg->flags & TSCT_CHANNEL_KERNEL && gfp & __GFP_ACCOUNT)
 		channel->file.bpf_handle = (u64)(get_random_u32() ?: 1) << 32;
 	mutex_init(&channel->defs_lock);

@@ -56,7 +56,7 @@ static inline bool tsct_cpu_is_isolated(int cpu)
 		!housekeeping_test_cpu(cpu, HK_TYPE_TICK);
 }
 
-/* BTF_KFUNCS_START() exists from 6.9 on: it marks a set as a set of kfuncs. */
+/* BTF_KFUNCS_START() exists from 6.9 on: it marks a set of BTF ids as kfuncs. */
 #ifndef BTF_KFUNCS_START
 #define BTF_KFUNCS_START(name)	BTF_SET8_START(name)
 #define BTF_KFUNCS_END(name)	BTF_SET8_END(name)

@@ -50,7 +50,7 @@ static struct tsct_cpu_check *cpucheck_table;	/* results of the CPU check, by CP
 static u32 cpucheck_flags;		/* TSCT_CHECK_* flags of the last check */
 static u64 cpucheck_when_cycles;
 static u32 cpucheck_source = TSCT_SOURCE_MONOTONIC_RAW;
-static bool cpucheck_contradicted;	/* a skew contradicts that of the previous check */
+static bool cpucheck_contradicted;	/* a skew contradicts the previous check */
 
 /*
  * Result of the last complete check, for readers that do not wait for a
@@ -255,8 +255,8 @@ static int skew_measure(u32 reference, u32 cpu, struct tsct_skew_interval *skew)
 /* ---- entries of the CPU check ----------------------------------------- */
 
 /*
- * Reads TSC_AUX by RDTSCP, because programs read it so, and whether a hypervisor has
- * enabled VMX or SVM on this CPU: it may have left a virtual machine's TSC_AUX there.
+ * Reads TSC_AUX by RDTSCP, as programs do, and reads whether a hypervisor has enabled VMX
+ * or SVM on this CPU: the hypervisor may have left a virtual machine's TSC_AUX there.
  */
 static void aux_read(void *arg)
 {
@@ -525,9 +525,9 @@ struct tsct_cpu_check *tsct_cpucheck_get(struct tsct_check *check)
 }
 
 /*
- * The kernel may mark the TSC unstable hours after boot and has no notifier for that,
- * so every function that depends on the source calls this function. The call costs two
- * loads as long as nothing changes.
+ * The kernel may mark the TSC unstable hours after boot and has no notifier
+ * for this event, so every function that depends on the source calls this
+ * function. The call costs two loads as long as nothing changes.
  */
 u32 tsct_cpucheck_source(void)
 {

@@ -153,7 +153,7 @@ int tsct_channel_add_ring(struct tsct_kchannel *channel, u32 cpu, gfp_t gfp)
 	return 0;
 }
 
-/* Returns the address of the page at page offset @pgoff of the channel's file; NULL: none. */
+/* Returns the address of the page at page offset @pgoff of the channel's file; NULL: no page. */
 static void *memory_find_page(struct tsct_kchannel *channel, u64 pgoff)
 {
 	const struct tsct_channel_header *file = &channel->file;

@@ -145,7 +145,7 @@ static __always_inline int ring_put_record(struct tsct_ring *ring, u64 head, u32
  * this file are not traced, and no probe can be set on the entries of the path.
  */
 
-/* Returns the largest payload of a kernel event: it is copied with interrupts off. */
+/* Returns the largest payload of a kernel event, which is copied with interrupts off. */
 static __always_inline u32 ring_kernel_payload_max(const struct tsct_ring *ring)
 {
 	return min_t(u32, tsct_payload_max(&ring->geo), TSCT_KERNEL_PAYLOAD_MAX);

@@ -72,10 +72,10 @@ static u64 watcher_missing(const struct tsct_watcher *watcher, u64 sum)
 }
 
 /*
- * Reports the new bytes of an overwrite channel once. A report to a caller that is
- * about to wait (@waits) is preliminary, and stored in offered_sum: epoll calls again,
- * without @waits, before it reports to user space, and that second report is final.
- * poll() does not call again: its report becomes final when the next poll() begins.
+ * Reports the new bytes of an overwrite channel once. A report to a caller that is about
+ * to wait (@waits) is preliminary, and stored in offered_sum: epoll calls again, without
+ * @waits, before it reports to user space, and that second report is final. poll() does
+ * not call again: a report to poll() becomes final when the next poll() begins.
  */
 bool tsct_watcher_ready(struct tsct_watcher *watcher, bool waits)
 {

@@ -48,8 +48,8 @@ __u32 disruption_compare(const struct disruption *before,
 			TSCT_CAUSE_JUMP : now->cause;
 	/*
 	 * Steps are detected by comparing CLOCK_REALTIME with MONOTONIC, not by the
-	 * kernel's clock_was_set_seq, which also changes with the offset of TAI, nor by
-	 * TFD_TIMER_CANCEL_ON_SET, which reports late after a suspend.
+	 * kernel's clock_was_set_seq, which also changes with the offset of TAI,
+	 * nor by TFD_TIMER_CANCEL_ON_SET, which reports steps late after a suspend.
 	 */
 	if (now->realtime_min_ns > before->realtime_max_ns + CONSTANT_NS ||
 	    now->realtime_max_ns < before->realtime_min_ns - CONSTANT_NS)
@@ -129,8 +129,8 @@ static void read_clock_offset(clockid_t clock, __s64 *ret_min_ns,
 	}
 }
 
-/* Copies the module's count of restores and the time of the last one to @d. If the count is
- * 0 (no restore since the module was loaded), @d's time stays. */
+/* Copies the module's count of restores and the time of the last restore to @d. If the
+ * count is 0 (no restore since the module was loaded), the time in @d is not changed. */
 static void take_restores(const struct tsct_clock_snapshot *snapshot,
 			  struct disruption *d)
 {
@@ -270,10 +270,10 @@ static const void *map_vmclock(const char *path)
 /* ---- reading: settings of the clock ------------------------------------- */
 
 /*
- * Arms a timer that never expires: the kernel cancels the timer whenever CLOCK_REALTIME
- * is set, which makes the timer's descriptor readable. If CLOCK_REALTIME was set since
- * the last call, timerfd_settime() fails but arms the timer nevertheless. The error is
- * ignored, because the caller compares the clocks next.
+ * Arms a timer that never expires: the kernel cancels the timer whenever
+ * CLOCK_REALTIME is set, which makes the timer's descriptor readable. If
+ * CLOCK_REALTIME was set since the last call, timerfd_settime() fails but still arms
+ * the timer. The error is ignored, because the caller compares the clocks next.
  */
 static void arm_set_timer(const struct disruption_reader *reader)
 {

@@ -51,7 +51,7 @@ __u32 disruption_compare(const struct disruption *before,
 			 const struct disruption *now);
 
 /*
- * disruption_describe - print what a disruption changed, with numbers; no full stop
+ * disruption_describe - print what a disruption changed, with numbers, without a full stop
  * @cause: result of disruption_compare() for the same samples
  */
 void disruption_describe(const struct disruption *before,
@@ -71,7 +71,7 @@ struct disruption_reader {
 	int clock_set_fd;	/* timer, readable after CLOCK_REALTIME was set */
 	/* files of the kernel: current clocksource, available clocksources, CPUs online */
 	struct tsct_sysfs_file clocksource, clocksources, cpus_online;
-	const void *vmclock;	/* mapped vmclock page of the hypervisor; NULL: none */
+	const void *vmclock;	/* mapped vmclock page of the hypervisor; NULL: no page */
 	/* Reads the kernel's clocks (TSCT_IOC_CLOCK_SNAPSHOT). Returns 0 or -errno; -ENOENT:
 	 * no module. The owner of this struct sets this pointer; NULL: no snapshots */
 	int (*snapshot)(void *ctx, struct tsct_clock_snapshot *ret);

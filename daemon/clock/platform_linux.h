@@ -140,11 +140,11 @@ struct platform {
 	struct disruption_reader disruption;
 	struct drift_file drift;
 	struct tsct_clock_ops clock_ops;
-	struct cpu_survey survey;	/* completed CPU survey with a CPU table not yet
-					 * published; table NULL: none */
+	struct cpu_survey survey;	/* completed CPU survey with a CPU table not
+					 * yet published; table NULL: no such survey */
 	/* CPU survey that owns the published CPU table */
 	struct cpu_survey published;
-	struct cpu_survey_run *survey_run;	/* CPU survey in progress; NULL: none */
+	struct cpu_survey_run *survey_run;	/* CPU survey in progress; NULL: no survey */
 	int survey_fd;		/* eventfd, readable when the thread that surveys
 				 * the CPUs has a result */
 	__s64 clockbound_ns;	/* time of the next try to read ClockBound's

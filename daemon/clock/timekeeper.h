@@ -223,13 +223,13 @@ void timekeeper_describe(const struct timekeeper *k, char *text, size_t size);
  */
 struct tick_schedule {
 	__s64 last_ns;		/* time of the latest tick */
-	__s64 interval_ns;	/* nominal time from a tick to the next one */
+	__s64 interval_ns;	/* nominal time from a tick to the next tick */
 	__s64 quiet_ns;		/* time from which on no more packets are expected; 0:
 				 * no packet came since the latest tick */
 	bool had_packets;	/* packets came in the interval before the latest tick */
 };
 
-/* Records a tick at @now_ns; the next one is due about @interval_ns later. */
+/* Records a tick at @now_ns; the next tick is due about @interval_ns later. */
 void tick_schedule_ticked(struct tick_schedule *schedule, __s64 now_ns,
 			  __s64 interval_ns);
 

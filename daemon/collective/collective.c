@@ -58,15 +58,15 @@
 #define RECENT		256
 
 struct barrier {
-	__u32 number;			/* number of the barrier in which a local caller
-					 * waits; 0: none waits, or unknown */
+	__u32 number;			/* number of the barrier in which a local caller waits;
+					 * 0: no caller waits, or the number is unknown */
 	__s64 waited_ns;		/* time of a local caller's last request */
 	__u32 released;			/* number of the latest released barrier */
 	__s64 since_ns, member_ns;	/* times of the first and the last of the
 					 * members' reports of a waiting caller that
 					 * follow each other within MEMBER_WAITS_NS */
-	/* time of a member's last report of a waiting caller since the last released
-	 * barrier; 0: none */
+	/* time of a member's last report of a waiting caller since the
+	 * last released barrier; 0: no such report */
 	__s64 member_gathers_ns;
 	__s64 gathers_ns;		/* time since which a caller waits on any node;
 					 * 0: no caller waits */
@@ -94,9 +94,9 @@ struct barrier *barrier_new(void)
 	return calloc(1, sizeof(struct barrier));
 }
 
-/* Returns the parent, the source to which this node reports: the first source that answers;
- * if none answers, the first source. NTP servers are not parents. NULL: no parent, because
- * this node is the master. */
+/* Returns the parent, the source to which this node reports: the first
+ * source that answers; if no source answers, the first source. NTP servers
+ * are not parents. NULL: no parent, because this node is the master. */
 static const struct peer_source *parent(const struct peers *p)
 {
 	const struct peer_source *first = NULL;
@@ -339,8 +339,8 @@ static void note_member_caller(struct peers *p, __u64 node, bool has_caller)
 	poll_parent(p);
 }
 
-/* Handles the report about callers in a member's request. @below: names of nodes and processes
- * that keep the member from arriving; NULL: the request has none */
+/* Handles the report about callers in a member's request. @below: names of nodes and
+ * processes that keep the member from arriving; NULL: the request has no names */
 void barrier_member_request(struct peers *p, const struct tsct_extension *request,
 			    const char *below)
 {
@@ -350,8 +350,8 @@ void barrier_member_request(struct peers *p, const struct tsct_extension *reques
 	bool has_caller = gathers && !(request->flags & TSCT_EXT_NO_CALLER);
 
 	tsct_schedule_set_blockers(p->members.schedule, request->node, below ? below : "");
-	/* Drops local callers that have left: they would still count as arrived, and
-	 * the arrival of the last member would release the barrier. */
+	/* Drops local callers that have left: these would still count as arrived,
+	 * so that the arrival of the last member would release the barrier. */
 	if (gathers)
 		expire_callers(p);
 	note_member_caller(p, request->node, has_caller &&
@@ -370,8 +370,8 @@ void barrier_member_request(struct peers *p, const struct tsct_extension *reques
 		return;
 	}
 	b->since_ns = b->member_ns = now_ns;
-	/* The poll reports to the master that a process waits in tsct_timesync(), on a
-	 * node that gets its time through this node. */
+	/* Polls the parent, to report that a process on a node that gets
+	 * its time through this node waits in tsct_timesync(). */
 	poll_parent(p);
 }
 
@@ -404,7 +404,7 @@ void barrier_answered(struct peers *p, const struct peer_source *s)
 		b->number = r->barrier;
 	stand_in(p);
 	poll_members(p);
-	/* This answer may be the first one that shows that callers wait. */
+	/* Polls again, as this answer may be the first answer that shows that callers wait. */
 	poll_parent(p);
 }
 
@@ -645,10 +645,10 @@ void barrier_answer(struct peers *p, const char *request, FILE *to)
 			return;
 		}
 	}
-	/* Answers at once if barrier @number was released. An earlier daemon
-	 * may have assigned a @number that is RECENT or more below b->released:
-	 * its caller waits. While other local callers wait in a newer barrier,
-	 * waited_ns is the time of their last request, and is not set here. */
+	/* Answers at once if barrier @number was released. An earlier daemon may
+	 * have assigned a @number that is RECENT or more below b->released: its
+	 * caller waits. Does not set waited_ns while other local callers wait in a
+	 * newer barrier, because it is the time of these callers' last request. */
 	if (number && b->released && b->released - number < RECENT) {
 		if (!b->number)
 			b->waited_ns = tsct_monotonic_ns();

@@ -22,7 +22,7 @@ struct tsct_participant {
 	__u32 id;		/* id of the participant; 0: a free entry */
 	__s32 pid;		/* pid of the process, for texts to users */
 	__u32 call;		/* number of the process's last call; 0: no call yet */
-	__u32 released;		/* barrier that released the last call; 0: not yet released */
+	__u32 released;		/* barrier that released the last call; 0: no barrier yet */
 	__s64 waited_ns;	/* time of the last request of the waiting
 				 * call; 0: no call waits */
 };

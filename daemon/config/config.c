@@ -31,7 +31,7 @@ struct config_reader {
 	unsigned int nr, at;		/* number of words in the line; index of the next word */
 	unsigned int errors;
 	char keyfile[4096];
-	unsigned int keyfile_line;	/* line of the directive keyfile; 0: none */
+	unsigned int keyfile_line;	/* line of the directive keyfile; 0: no such line */
 };
 
 /* ---- errors and warnings ------------------------------------------------- */
@@ -322,8 +322,8 @@ static void take_source_option(struct config_reader *r, struct config_source *s,
 		      s->ntp_only ? ", xleave" : "");
 }
 
-/* Returns true if @s can be added: its address is not in use by another source, and the
- * number of sources is below TSCT_SOURCES_MAX. Else reports an error. */
+/* Returns true if source @s can be added: no other source has its address, and the number
+ * of sources is below TSCT_SOURCES_MAX. Otherwise reports an error and returns false. */
 static bool check_source(struct config_reader *r, const struct config_source *s)
 {
 	unsigned int i;

@@ -72,7 +72,7 @@ struct config {
 	 * synced-cluster, ns; 0: use the bound to UTC that ClockBound or the kernel states */
 	__u64 synced_error_ns;
 	enum tsct_fit_kind fit;
-	unsigned int history_days;	/* days of the clock's history that are kept; 0: none */
+	unsigned int history_days;	/* days of the clock's history to keep; 0: no history */
 	int stratum;			/* configured NTP stratum of answers; 0: not
 					 * configured: answers have 10, or "unsynchronized"
 					 * while the kernel's clock is not synchronized */
@@ -83,7 +83,7 @@ struct config {
 typedef void config_report_fn(bool is_error, const char *text);
 
 /*
- * config_load - read a configuration file, and the key file that it names
+ * config_load - read a configuration file and the key file named in it
  *
  * Returns 0; -ENOENT: the configuration file does not exist, and nothing was reported;
  * -EINVAL or another -errno, after an error was reported.

@@ -12,7 +12,7 @@
  * state_file_read - read a file as text; returns the length of @text or -errno. -EACCES:
  *	not readable, or other users can write the file; -ELOOP: a symbolic link
  *
- * state_file_replace - write @text to a new file, and rename this file to @path;
+ * state_file_replace - write @text to a new file, and rename the new file to @path;
  *	returns 0 or -errno. @sync: write the new file to disk before it is renamed
  */
 ssize_t state_file_read(const char *path, char *text, size_t size);

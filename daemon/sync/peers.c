@@ -104,8 +104,8 @@ int peers_open(const struct peers_options *options, struct peers **ret_peers)
 
 /* ---- updates after the timekeeper's ticks --------------------------------- */
 
-/* Polls all sources after a change of the network. A change within a second after such a
- * poll is handled by the first peers_tick() after that second. */
+/* Polls all sources after a change of the network. If the last such poll was
+ * less than a second ago, peers_tick() polls when the second is over. */
 static void links_changed(struct peers *p)
 {
 	__s64 now_ns = tsct_monotonic_ns();

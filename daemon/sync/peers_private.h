@@ -52,16 +52,16 @@ struct peer_source {
 					 * changed */
 	unsigned int lost;		/* polls not fully answered in time;
 					 * each answer resets it to 0 */
-	__u32 session;			/* id of the master's session in which this node
-					 * takes part; 0: none */
+	__u32 session;			/* id of the master's session in which
+					 * this node takes part; 0: no session */
 	__s64 sent_ns;			/* time of the last request */
 	__s64 rtt_ns;			/* longest recent round trip, ns; 0: unknown */
 	unsigned int bad_turns;		/* number of turns in a row that were outside the
 					 * limits of schedule.h */
 	__s64 bad_turns_ns;		/* time of the last log line about bad_turns */
 	unsigned int own_session;	/* exchanges left in the session
-					 * client.session, which this node began;
-					 * 0: none */
+					 * client.session, which this node
+					 * began; 0: no such session */
 	__s64 own_session_until_ns;	/* latest end of a session begun by this node */
 	bool reach_logged, is_reachable;	/* true: reachability was logged;
 						 * its last logged value */
@@ -69,8 +69,8 @@ struct peer_source {
 	/* reason for the kind of fit as last logged, and time of that log line */
 	enum tsct_fit_reason fit_reason;
 	__s64 fit_ns;
-	unsigned int nr_states;		/* changes of `logged` since states_ns;
-					 * STATES_MAX of them are logged */
+	unsigned int nr_states;		/* number of changes of `logged` since states_ns;
+					 * the first STATES_MAX changes are logged */
 	__s64 states_ns;
 	__s64 reach_ns;			/* time of the last log line "does not
 					 * answer" */
@@ -131,7 +131,7 @@ struct logged_exchange {
 struct exchange_log {
 	__u64 life;			/* random id of this log, whose first
 					 * exchange has the number 1 */
-	__u64 last;			/* number of the newest exchange; 0: none */
+	__u64 last;			/* number of the newest exchange; 0: no exchange */
 	/* exchange n is at index n % EXCHANGES_LOGGED */
 	struct logged_exchange entry[EXCHANGES_LOGGED];
 };
@@ -151,8 +151,8 @@ struct peer_member {
 
 struct members {
 	struct tsct_schedule *schedule;
-	struct peer_member *table;	/* array of TSCT_MEMBERS_MAX members; indices are
-					 * those of the schedule */
+	struct peer_member *table;	/* array of TSCT_MEMBERS_MAX members; a member
+					 * has the same index as in the schedule */
 	const struct net_packet *packet;	/* packet of the present request */
 	__u32 session;			/* last session for which the members got poll
 					 * requests */
@@ -161,7 +161,7 @@ struct members {
 int members_configure(struct peers *p, const struct config *old);
 void members_close(struct peers *p);
 
-/* Returns the configured child that sends from an address with a key; NULL: none */
+/* Returns the configured child that sends from an address with a key; NULL: no such child */
 const struct config_child *members_find_child(const struct config *config,
 					      const struct tsct_address *from, __u32 key_id);
 
@@ -221,7 +221,7 @@ void service_refresh(struct peers *p);
 
 /* ---- timeline.c ---------------------------------------------------------- */
 
-/* Begins a timeline if this node is a master that has none. With the directive
+/* Begins a timeline if this node is a master without a timeline. With the directive
  * synced-cluster: passes a sample of CLOCK_REALTIME to the estimate of the cluster's time. */
 void timeline_tick(struct peers *p);
 
@@ -259,7 +259,7 @@ struct peers {
 	struct barrier *barrier;	/* state of collectives; owned; NULL: without the wing */
 	__u32 nr_sessions;		/* number of ended sessions */
 	__u32 timeline_nr;		/* number of the last timeline of which this
-					 * node was the master; 0: none */
+					 * node was the master; 0: no timeline */
 	__u32 clock_epoch;		/* clock's epoch at the last peers_tick() */
 	__s64 epoch_ns;			/* time of the last poll of all sources due to a
 					 * new cluster epoch */

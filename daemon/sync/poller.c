@@ -22,8 +22,8 @@
 #define SESSION_GAP_NS	NS_PER_MS
 #define TX_TIMES	8	/* maximum number of transmit times read in a row */
 #define GOOD_ENOUGH	8	/* number of answered polls until the poll interval doubles */
-/* Number of completed exchanges with a new source before the first of them is used to
- * estimate the cluster's time */
+/* Number of completed exchanges with a new source before these exchanges
+ * are used to estimate the cluster's time */
 #define HELD		3
 
 /* Minimum time between log lines about a source's answers with the same result, ns */

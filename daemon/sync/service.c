@@ -273,8 +273,8 @@ static void answer_request(struct peers *p, struct net_socket *socket,
 		read_tx_times(p, socket);
 }
 
-/* Handles one batch of packets only, so that timers, programs, answers to this
- * node's requests and the other sockets are served at any load. */
+/* Handles one batch of packets only, so that timers, programs, answers to
+ * this node's requests and other sockets are served under any load. */
 void service_dispatch(struct peers *p, unsigned int nr)
 {
 	struct net_socket *socket = &p->service.socket[nr];

@@ -118,9 +118,9 @@ static void log_realtime(struct peers *p, bool known)
 }
 
 /*
- * With the directive synced-cluster, CLOCK_REALTIME is the cluster's time already. So
- * CLOCK_REALTIME is treated as an NTP server whose answers take no time, and whose error
- * is that of CLOCK_REALTIME.
+ * With the directive synced-cluster, CLOCK_REALTIME is the cluster's time
+ * already. So CLOCK_REALTIME is treated as an NTP server whose answers
+ * take no time, and whose error is CLOCK_REALTIME's error.
  */
 static void feed_realtime(struct peers *p)
 {

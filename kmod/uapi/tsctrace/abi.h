@@ -64,7 +64,7 @@
 #define TSCT_CPU_ONLINE		0x1	/* the CPU is online and was checked */
 #define TSCT_CPU_AUX_MATCH	0x2	/* tsc_aux has the numbers of this CPU and its node */
 #define TSCT_CPU_SKEW_KNOWN	0x4	/* skew_min/max_cycles were measured */
-#define TSCT_CPU_REFERENCE	0x8	/* reference: all other CPUs are compared with it */
+#define TSCT_CPU_REFERENCE	0x8	/* all other CPUs are compared with this CPU */
 #define TSCT_CPU_ISOLATED	0x10	/* isolated (isolcpus, nohz_full): not checked */
 #define TSCT_CPU_HYPERVISOR	0x20	/* a hypervisor uses this CPU: tsc_aux,
 					 * as the module reads it in the kernel,

@@ -243,8 +243,8 @@ struct tsct_block {
 	 (__u32)sizeof(struct tsct_record))
 
 /*
- * The largest payload of an event of the kernel (tsct_emit(), BPF programs), bytes: it is copied
- * with interrupts off. A smaller block has less room.
+ * The largest payload of an event of the kernel (tsct_emit(), BPF programs), bytes. It is
+ * limited because it is copied with interrupts off. Blocks that are too small have less room.
  */
 #define TSCT_KERNEL_PAYLOAD_MAX	8192
 
