@@ -37,9 +37,9 @@ struct kept_channels {
 /* ---- messages between daemon and holder ---------------------------------- */
 
 /*
- * A message is a text; some messages have a memfd. From the daemon to the holder: "+LABEL"
- * with a memfd: hold the memfd; "-LABEL": close that memfd; "?": send all memfds. From the
- * holder to the daemon, after "?": "LABEL" with a memfd, for each memfd, then ".".
+ * A message is a text; some messages have a memfd. From the daemon to the holder: "+LABEL" with
+ * a memfd: hold the memfd; "-LABEL": close the memfd with this label; "?": send all memfds.
+ * From the holder to the daemon, after "?": for each memfd, "LABEL" with the memfd; then ".".
  */
 static int send_text(int to, const char *text, int fd)
 {

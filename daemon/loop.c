@@ -71,8 +71,8 @@ static int watch_fd(struct loop *loop, int fd, enum event_kind kind)
 
 /* ---- timekeeper ticks --------------------------------------------------- */
 
-/* Schedules the timekeeper's next tick, counted from the present time. Ticks that were
- * missed while the process was stopped are not made up for. */
+/* Schedules the timekeeper's next tick, counted from the present time.
+ * Ticks that were missed while the process was stopped are skipped. */
 static void schedule_tick(struct loop *loop)
 {
 	const __s64 ms = timekeeper_wait_ms(loop->timekeeper, loop->interval_ms);
@@ -259,8 +259,8 @@ static int open_control(struct loop *loop, const char *run_dir)
 	return err;
 }
 
-/* The module's events are optional: without them, disruptions are detected only
- * at the next update. */
+/* The module's events are optional: without them, disruptions are
+ * detected only at the next tick. */
 static int open_module_events(struct loop *loop)
 {
 	int err = kernel_events_open(&loop->module_events);

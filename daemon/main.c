@@ -186,7 +186,7 @@ static void print_report(bool is_error, const char *text)
 
 /*
  * Prints all errors of the configuration file, or "ok", on standard output. Returns the
- * exit status. @named: --config was given, so the configuration file must exist
+ * exit status. @named: true: the user gave --config, so the configuration file must exist
  */
 static int check_config(const char *path, bool named)
 {
@@ -301,8 +301,8 @@ int main(int argc, char **argv)
 	if (options.check_config)
 		return check_config(options.config ? options.config :
 				    CONFIG_FILE, options.config);
-	/* The daemon starts its own program with --hold-channels: the holder process of
-	 * kept channels. */
+	/* The daemon starts this program with --hold-channels as the
+	 * holder process of kept channels. */
 	if (options.hold_channels)
 		return kept_channels_hold(options.run_dir ? options.run_dir : "");
 	log_open(options.verbose);

@@ -2,8 +2,8 @@
 /*
  * Channels: creation, lookup, access rights, definitions, statistics and lifetime. A channel
  * is held by open descriptors, by mappings (a mapping holds its file) and by modules that
- * opened it, and is freed with its last holder. A channel made with TSCT_CHANNEL_KEEP
- * stays without holders until it is removed or this module is unloaded, or memory runs out.
+ * opened it, and is freed when its last holder ends. A channel made with TSCT_CHANNEL_KEEP
+ * outlives its holders until it is removed, this module is unloaded, or memory runs out.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -184,7 +184,7 @@ static int channel_publish(struct tsct_kchannel *channel, u32 roles)
 	lockdep_assert_held(&tsct_channel_lock);
 	if (channel_find_by_name(channel->uid, channel->pid_ns, channel->file.name))
 		return -EEXIST;
-	/* Lookups find NULL for this id until the header, which has it, is complete. */
+	/* Lookups of this id find NULL until the header, which contains the id, is complete. */
 	err = xa_alloc_cyclic(&channel_table, &channel->file.id, NULL, xa_limit_32b,
 			      &channel_next_id, GFP_KERNEL);
 	if (err < 0)
@@ -225,9 +225,9 @@ static int channel_add_rings(struct tsct_kchannel *channel, gfp_t gfp)
 }
 
 /*
- * Provides the ring of a CPU that was added to the machine after the channel was made.
- * The limits of the channel's user and memory cgroup apply. The allocation does not wait
- * for memory, since the CPU waits to come up. A CPU comes up even without a ring.
+ * Provides the ring of a CPU that was added to the machine after the channel was made. The
+ * limits of the channel's user and memory cgroup apply. The allocation does not wait for
+ * memory, because the CPU's start waits for this function. A CPU comes up even without a ring.
  */
 static void channel_provide_ring(struct tsct_kchannel *channel,
 				 unsigned int cpu)
@@ -633,7 +633,7 @@ int tsct_channel_cpu(struct tsct_channel_cpu *arg)
 
 /* ---- shortage of memory ------------------------------------------------ */
 
-/* Pages that channel_oom_work has freed and that were not reported to the OOM killer yet */
+/* Number of pages that channel_oom_work has freed and not yet reported to the OOM killer */
 static atomic_long_t channel_oom_pages;
 
 /*

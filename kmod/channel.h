@@ -41,7 +41,7 @@ struct tsct_kchannel {
 	/* the channel's part of reserved memory; NULL: the channel has pages of its own */
 	struct tsct_reserved_channel *reserved;
 	int reserved_slot;
-	struct mem_cgroup *memcg;	/* pays for rings of hot-added CPUs; may be NULL */
+	struct mem_cgroup *memcg;	/* charged for rings of hot-added CPUs; may be NULL */
 
 	/* references of the channel table, and of statistics readers without tsct_channel_lock */
 	struct kref ref;
@@ -55,7 +55,7 @@ struct tsct_kchannel {
 
 	struct mutex defs_lock;		/* lock of defs, file.defs_used and defs_nr */
 	u32 defs_nr;			/* number of definitions in defs */
-	struct mutex kevents_lock;	/* lock of kevents; cpus_read_lock() nests inside */
+	struct mutex kevents_lock;	/* lock of kevents; cpus_read_lock() nests inside it */
 	/* struct tsct_kevent of the module that opened the channel */
 	struct list_head kevents;
 
@@ -65,7 +65,7 @@ struct tsct_kchannel {
 	struct delayed_work watch;
 	struct irq_work notify;		/* queues `watch`, from any context */
 	bool lost_news;			/* true: `watch` has to send news of lost events */
-	unsigned long lost_at;		/* jiffies of the last loss of which news were sent */
+	unsigned long lost_at;		/* jiffies of the last loss for which news were sent */
 	/* true: slow paths of emits queue `notify` once a ring's head has reached its notify_at */
 	bool notify_armed;
 	unsigned long armed_at;		/* grace period that channel_arm() began */
@@ -110,7 +110,7 @@ int tsct_channel_create(const struct tsct_channel_create *arg,
 			struct tsct_kchannel **ret);
 int tsct_channel_attach(const struct tsct_channel_attach *arg,
 			struct tsct_kchannel **ret);
-/* Drops a reference to a channel that was taken for @roles. */
+/* Drops a reference to @channel that was taken for @roles. */
 void tsct_channel_put(struct tsct_kchannel *channel, u32 roles);
 /*
  * Removes a TSCT_CHANNEL_KEEP channel, which is freed with its last holder. Returns

@@ -124,7 +124,7 @@ bool tsct_cpucheck_snapshot(struct tsct_clock_snapshot *ret)
 #define ROUNDS_ENOUGH	64
 #define WIDTH_ENOUGH_US	4
 #define NARROW_MS	15
-#define BURST_TURNS	20000	/* number of loads of a word that takes longer than BURST_US */
+#define BURST_TURNS	20000	/* this many loads of a word take longer than BURST_US */
 #define CPU_MS		150	/* time limit for one CPU, ms */
 #define STOP		(~0U)
 
@@ -209,9 +209,9 @@ static void skew_burst(void *unused)
 }
 
 /*
- * Measures bounds of @cpu's counter minus the reference's. Returns 0; -ETIMEDOUT: the
- * CPUs never ran at the same time, or a fatal signal is pending; -ERANGE: a counter
- * jumped.
+ * Measures bounds of @cpu's counter minus the reference CPU's counter.
+ * Returns 0; -ETIMEDOUT: the two CPUs never ran at the same time, or a
+ * fatal signal is pending; -ERANGE: a counter jumped.
  */
 static int skew_measure(u32 reference, u32 cpu, struct tsct_skew_interval *skew)
 {
@@ -508,7 +508,7 @@ struct tsct_cpu_check *tsct_cpucheck_get(struct tsct_check *check)
 	copy = kvmalloc_array(nr_cpu_ids, sizeof(*copy), GFP_KERNEL_ACCOUNT);
 	if (!copy)
 		return ERR_PTR(-ENOMEM);
-	tsct_cpucheck_source();		/* updates the result if the TSC became unstable */
+	tsct_cpucheck_source();		/* updates the result if the TSC is now unstable */
 	mutex_lock(&cpucheck_shown_lock);
 	memcpy(copy, cpucheck_shown.table, nr_cpu_ids * sizeof(*copy));
 	check->flags = cpucheck_shown.flags;
@@ -586,7 +586,7 @@ int tsct_cpucheck_init(void)
 	u32 cpu;
 	int err;
 
-	/* The second half is the table of the last complete check. */
+	/* The second half of the memory is the table of the last complete check. */
 	cpucheck_table = kvcalloc(2 * nr_cpu_ids, sizeof(*cpucheck_table),
 				  GFP_KERNEL);
 	if (!cpucheck_table)

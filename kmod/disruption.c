@@ -313,7 +313,7 @@ int tsct_disruption_init(void)
 	return 0;
 }
 
-/* Registration fails only for a block that is registered already. */
+/* Registration fails only for a notifier block that is already registered. */
 int tsct_disruption_start(void)
 {
 	/* Registration calls the notifier at once, with the kernel's present state. */
@@ -331,7 +331,7 @@ void tsct_disruption_stop(void)
 	disruption_flush();
 }
 
-/* Nothing counts disruptions any more: the CPU check has ended, too. */
+/* Nothing counts disruptions any more, because the CPU check has ended, too. */
 void tsct_disruption_exit(void)
 {
 	disruption_flush();

@@ -23,7 +23,7 @@
 
 static_assert(PAGE_SIZE == TSCT_PAGE_SIZE);
 
-/* 32-bit programs reach all offsets, too: mmap2() takes those below 2^44. */
+/* 32-bit programs can map all offsets, because mmap2() accepts offsets below 2^44. */
 #define FILE_SIZE_MAX	BIT_ULL(43)
 
 /* Allocation of a large ring fails with ENOMEM instead of invoking the OOM killer. */
@@ -179,7 +179,7 @@ vm_fault_t tsct_channel_fault(struct tsct_kchannel *channel, struct vm_fault *vm
 
 	if (!addr)
 		return VM_FAULT_SIGBUS;
-	/* Rings of CPUs that were added later have pages of their own in any channel. */
+	/* Even in reserved memory, rings of CPUs that were added later have their own pages. */
 	if (channel->reserved)
 		return vmf_insert_pfn(vmf->vma, vmf->address, is_vmalloc_addr(addr) ?
 				      vmalloc_to_pfn(addr) : PHYS_PFN(__pa(addr)));

@@ -36,8 +36,8 @@ struct tsct_cpu_check *tsct_cpucheck_get(struct tsct_check *check);
 /* ---- disruption.c ---- */
 
 /*
- * Counts events that invalidate clock params. tsct_disruption_init() makes
- * the page; start() follows the kernel's events, device_init() lets programs map the page.
+ * Counts events that invalidate clock params. tsct_disruption_init() makes the page;
+ * _start() subscribes to the kernel's events, _device_init() lets programs map the page.
  */
 int tsct_disruption_init(void);
 int tsct_disruption_start(void);
@@ -54,7 +54,7 @@ void tsct_disruption_read(struct tsct_clock_snapshot *ret);
 
 /* ---- netlink.c ---- */
 
-/* The generic netlink family: first part of the module to begin, and last to end. */
+/* The generic netlink family: the first part of the module to start and the last to stop. */
 int tsct_netlink_init(void);
 void tsct_netlink_exit(void);
 

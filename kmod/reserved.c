@@ -84,7 +84,7 @@ static int reserved_format(void)
 
 /* ---- the clock --------------------------------------------------------- */
 
-/* A writer that ends before the copy is complete leaves a wrong checksum. */
+/* If this function is cut off before the copy is complete, the checksum is wrong. */
 static int reserved_store(struct tsct_reserved_clock *clock)
 {
 	const struct tsct_reserved_header *header = reserved_header();
@@ -266,7 +266,7 @@ void tsct_reserved_free(struct tsct_kchannel *channel)
 	if (!channel->reserved)
 		return;
 	WRITE_ONCE(reserved_header()->channels[channel->reserved_slot], 0);
-	smp_wmb();	/* the table has no entry of the channel when its memory is reused */
+	smp_wmb();	/* the table's entry is cleared before the channel's memory is reused */
 	mutex_lock(&reserved_lock);
 	reserved_parts[channel->reserved_slot].bytes = 0;
 	mutex_unlock(&reserved_lock);

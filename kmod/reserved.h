@@ -14,8 +14,8 @@
 int tsct_reserved_init(void);
 void tsct_reserved_exit(void);
 /*
- * Gives a channel a cleared part of reserved memory, if the channel is to outlive a panic
- * and there is room. The channel is charged already, and not in the table yet.
+ * Gives a channel a cleared part of reserved memory, if the channel is to outlive a
+ * panic and there is room. The channel is already charged, but not yet in the table.
  */
 void tsct_reserved_alloc(struct tsct_kchannel *channel);
 /* Enters a channel, with a complete header, in the table that the next boot reads. */

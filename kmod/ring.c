@@ -194,7 +194,7 @@ static noinline notrace int ring_append(struct tsct_ring *ring, u64 cycles, u32 
 	u64 rest;
 	u32 left;
 
-	/* A lost event changes nothing that a reader waits for. */
+	/* A reader does not wait for lost events. */
 	if (err)
 		return err;
 	left = ring_lookahead(ring);
@@ -266,7 +266,7 @@ NOKPROBE_SYMBOL(ring_emit_slow);
 static noinline notrace int ring_emit_nested(struct tsct_ring *ring, u32 id,
 					     const void *payload, u32 len)
 {
-	/* An NMI may interrupt a debug exception right here. */
+	/* An NMI may interrupt a debug exception at this point. */
 	if (len > min_t(u32, ring_kernel_payload_max(ring), TSCT_NESTED_PAYLOAD_MAX) ||
 	    cmpxchg_local(&ring->busy, TSCT_RING_BUSY, TSCT_RING_TAKEN) != TSCT_RING_BUSY) {
 		ring_count_lost(ring, TSCT_LOST_NESTED);
@@ -283,7 +283,7 @@ NOKPROBE_SYMBOL(ring_emit_nested);
 
 #define SMALL_MAX	64
 
-/* Copies as memcpy() without a call, so that the fast path saves no registers. */
+/* Copies like memcpy(), but without a call, so that the fast path saves no registers. */
 static __always_inline void payload_copy_small(u8 *to, const u8 *from, u32 len)
 {
 	for (; len >= 8; len -= 8, to += 8, from += 8) {

@@ -115,7 +115,7 @@ void tsct_watcher_remove(struct tsct_watcher *watcher)
 	mutex_unlock(&watcher->channel->watch_lock);
 }
 
-/* Wakes sleeping tasks, which may have waited for more bytes than the new watermark. */
+/* Wakes sleeping tasks, because they may wait for more bytes than the new watermark. */
 void tsct_watcher_set(struct tsct_watcher *watcher, u64 bytes)
 {
 	WRITE_ONCE(watcher->watermark, max(bytes, 1ULL));
@@ -206,7 +206,7 @@ static void channel_watch_after(struct tsct_kchannel *channel, unsigned int ms)
 	mod_delayed_work(system_unbound_wq, &channel->watch, msecs_to_jiffies(ms));
 }
 
-/* Runs in interrupt context, with PREEMPT_RT, too. */
+/* Runs in interrupt context, even with PREEMPT_RT. */
 void tsct_channel_notify_fn(struct irq_work *work)
 {
 	struct tsct_kchannel *channel = container_of(work, struct tsct_kchannel, notify);
@@ -217,8 +217,8 @@ void tsct_channel_notify_fn(struct irq_work *work)
 }
 
 /*
- * A sleeping task was on the wait queue before it last read the rings' heads: records
- * written later change the sum of the heads, and this work item wakes the task.
+ * A sleeping task was on the wait queue before it last read the rings' heads. Records
+ * written after that change the sum of the heads, so this work item wakes the task.
  */
 void tsct_channel_watch_fn(struct work_struct *work)
 {

@@ -198,7 +198,7 @@ void clock_file_revive(struct clock_file *file)
 
 /* ---- publishing --------------------------------------------------------- */
 
-/* Returns the committed state: copy 1 of the clock page, which only this process writes. */
+/* Returns the committed state, copy 1 in the clock page. Only this process writes the page. */
 static const struct tsct_clock_state *published(const struct clock_file *file)
 {
 	return &file->page->copy[1].state;

@@ -109,7 +109,7 @@ void disruption_describe(const struct disruption *before,
  * most this far apart, ns. */
 #define COMPARE_GOOD_NS	200
 
-/* Measures @clock minus CLOCK_MONOTONIC: lower and upper bound, ns. */
+/* Measures a lower and an upper bound of @clock minus CLOCK_MONOTONIC, ns. */
 static void read_clock_offset(clockid_t clock, __s64 *ret_min_ns,
 			      __s64 *ret_max_ns)
 {
@@ -186,7 +186,7 @@ static void read_cpus_online(struct disruption_reader *reader)
 
 /* ---- reading: the hypervisor -------------------------------------------- */
 
-/* First part of the vmclock page, as QEMU and Linux define it; little endian */
+/* First part of the vmclock page, as defined by QEMU and Linux; little endian */
 struct vmclock {
 	__u32 magic;
 	__u32 size;
@@ -226,8 +226,8 @@ static void read_vmclock(const struct vmclock *vm, struct disruption *d)
 		    VMCLOCK_GENERATION)
 			generation = __atomic_load_n(&vm->generation,
 						     __ATOMIC_RELAXED);
-		/* Orders the reads of the page's fields before the second read of
-		 * seq. */
+		/* Orders the reads of the fields above before the second
+		 * read of seq. */
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		if (__atomic_load_n(&vm->seq, __ATOMIC_RELAXED) != seq)
 			continue;

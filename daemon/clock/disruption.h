@@ -31,8 +31,8 @@ struct disruption {
 	__u64 vm_generation;	/* hypervisor's count of restored snapshots */
 	bool has_module;	/* true: the kernel module is loaded; ignored by
 				 * disruption_compare() */
-	__u64 count;		/* module's count, tsct_disruption_page.disruptions; 0: no
-				 * module */
+	__u64 count;		/* module's count of disruptions,
+				 * tsct_disruption_page.disruptions; 0: no module */
 	__u32 cause;		/* cause of the last disruption that the module counted */
 	__u64 restore_seq;	/* module's count of restores of the virtual machine; 0:
 				 * no restore, or no module that counts restores */

@@ -244,7 +244,7 @@ void drift_file_forget(struct drift_file *file)
 	int err = unlink(file->path) ? errno : 0;
 	struct stat st;
 
-	/* On a read-only file system unlink() fails even if there is no file. */
+	/* unlink() fails on a read-only file system, even if the drift file does not exist. */
 	if (err && !lstat(file->path, &st))
 		log_warning("%s: removing the outdated rate failed: %s; remove "
 			    "the file", file->path, strerror(err));

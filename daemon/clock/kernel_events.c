@@ -54,8 +54,8 @@ static void join_group(struct kernel_events *kernel, int family, int group)
 	kernel->news = true;
 }
 
-/* Looks up the module's generic netlink family and joins its multicast group. Uses a
- * separate socket for the look-up, which blocks. */
+/* Looks up the module's generic netlink family and joins its multicast group.
+ * Looks the family up on a separate socket, because the look-up blocks. */
 static void find_family(struct kernel_events *kernel)
 {
 	struct nl_sock *sock = nl_socket_alloc();

@@ -198,8 +198,8 @@ static int cpu_survey(struct module_clock *m, double hz, struct cpu_survey *ret)
 	return err;
 }
 
-/* A survey from user space. Owner: the survey's thread until `done` is set, then
- * platform_take_survey() */
+/* A survey from user space. Its owner is the survey's thread until `done`
+ * is set, then platform_take_survey(). */
 struct cpu_survey_run {
 	struct cpu_survey found;
 	double hz;
@@ -215,17 +215,17 @@ static void *run_survey(void *arg)
 	int event = run->event;
 
 	run->err = cpu_survey(NULL, run->hz, &run->found);
-	/* Release store: pairs with the acquire in platform_take_survey(), which may free
-	 * *run. */
+	/* Release store: pairs with the acquire in
+	 * platform_take_survey(), which may then free *run. */
 	__atomic_store_n(&run->done, true, __ATOMIC_RELEASE);
 	while (write(event, &one, sizeof(one)) < 0 && errno == EINTR)
 		;
 	return NULL;
 }
 
-/* Starts a survey from user space in a thread, which cannot be cancelled, but ends with
- * the process. survey_fd becomes readable when the survey is done. Returns 0 or
- * -errno. */
+/* Starts a survey from user space in a thread that cannot be cancelled,
+ * but ends with the process. survey_fd becomes readable when the survey
+ * is done. Returns 0 or -errno. */
 static int start_survey(struct platform *platform, double hz)
 {
 	struct cpu_survey_run *run = calloc(1, sizeof(*run));

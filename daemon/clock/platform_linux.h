@@ -13,8 +13,8 @@
 /* ---- clock_file.c -------------------------------------------------------- */
 
 /*
- * The clock file: the clock area as a file in the run-time directory, which programs
- * map. The daemon is the only writer of the file.
+ * The clock file in the run-time directory. Programs map this file, which
+ * has the clock area. The daemon is the only writer of the file.
  */
 struct clock_file {
 	const char *dir_path;
@@ -40,8 +40,8 @@ int clock_file_open(struct clock_file *file, int dir, const char *dir_path);
 void clock_file_close(struct clock_file *file);
 
 /*
- * clock_file_revive - create the clock file again, for future readers, if the file was
- * removed or could not be created before. Logs a changed result.
+ * clock_file_revive - create the clock file again, for future readers, if the file
+ * was removed or could not be created before. Logs each change of the result.
  */
 void clock_file_revive(struct clock_file *file);
 
@@ -161,7 +161,7 @@ struct platform_options {
 
 /*
  * platform_open - open the clock file, the module, and the detectors of disruptions
- * @platform: must not be moved
+ * @platform: must stay at its address
  * @options: strings and dir must remain valid until platform_close()
  *
  * Returns 0 or -errno, logged.

@@ -35,9 +35,9 @@
 #define FIRST_PUBLISH_NS	5000000
 
 /*
- * Lead (time from now to the start) of new clock params: the larger of LEAD_NS and
- * LEAD_TIMES times the recent latency of publications. A long lead costs accuracy, because
- * it is not known how the kernel will steer CLOCK_REALTIME until then.
+ * Lead (time from now to the start) of new clock params: the larger of LEAD_NS
+ * and LEAD_TIMES times the recent latency of publications. A long lead costs
+ * accuracy, because the kernel may change CLOCK_REALTIME's rate before the start.
  */
 #define LEAD_NS		5000000
 #define LEAD_TIMES	4
@@ -46,7 +46,7 @@
 /* Longest lead of clock params, ns */
 #define LEAD_MAX_NS	900000000LL
 
-/* Largest number of tries of one publication: each try may find another published state */
+/* Largest number of tries of one publication: each try may find a changed published state */
 #define PUBLISH_TRIES	6
 
 /* Largest number of calibrations in a row if disruptions follow each other */
@@ -168,8 +168,8 @@ static void begin_epoch(struct timekeeper *k, const char *why)
 	log_epoch(k, why);
 }
 
-/* Makes the estimator enter @epoch. No time is published in the epoch until
- * timekeeper_publish() has calibrated. */
+/* Makes the estimator enter @epoch. No time is published in @epoch until
+ * timekeeper_publish() has calibrated the clock. */
 static void timekeeper_enter_epoch(struct timekeeper *k, __u32 cause, __u32 epoch,
 				   const char *why)
 {
@@ -375,8 +375,8 @@ static void compose(const struct timekeeper *k, bool cluster_only,
 
 	*ret_state = *old;
 	if (k->stopping) {
-		/* The last state, published when the daemon stops, keeps the clock
-		 * params in force. */
+		/* The last state, published when the daemon stops, keeps
+		 * the clock params that are in force. */
 		if (timekeeper_has_params(ret_state))
 			ret_state->status = TSCT_STATUS_HOLDOVER;
 		if (tsct_status_has_time(ret_state->cluster_status))
@@ -386,7 +386,7 @@ static void compose(const struct timekeeper *k, bool cluster_only,
 	if (!cluster_only)
 		tsct_rate_compose(&k->est, begin_cycles, ret_state);
 	store_utc(k, ret_state);
-	/* Clock params that have yet to begin cannot be continued by new params, so the
+	/* Clock params that have yet to begin cannot be continued, so the
 	 * cluster's published params are published again. */
 	if (!k->cluster)
 		copy_cluster(&(struct tsct_clock_state) {
@@ -594,8 +594,8 @@ void timekeeper_publish_cluster(struct timekeeper *k)
 		note_cluster_published(k, &state);
 		copy_cluster(&state, &k->est.state);
 	}
-	/* Another process published a state: timekeeper_publish() resolves the
-	 * conflict. */
+	/* Another process has published a state, so timekeeper_publish()
+	 * resolves the conflict. */
 	if (err == -EXDEV)
 		timekeeper_publish(k);
 }

@@ -37,8 +37,8 @@ struct drift {
 /* Access of a timekeeper to the machine, which is real or simulated */
 struct timekeeper_ops {
 	void *ctx;		/* context, first argument of every function */
-	/* Chooses the counter to use: the module's, else the TSC if trusted, else a
-	 * kernel clock. Returns TSCT_SOURCE_*, and the reason in @why. */
+	/* Chooses the counter to use: the module's counter, else the TSC if trusted,
+	 * else a kernel clock. Returns TSCT_SOURCE_*, and the reason in @why. */
 	int (*choose_source)(void *ctx, char *why, size_t size);
 	const struct tsct_clock_ops *(*clock_ops)(void *ctx, int source);
 	/* Reads the indicators of clock disruptions. */
@@ -79,7 +79,7 @@ struct timekeeper_stats {
 	__u64 slews;		/* number of published clock params with a slew */
 	__u64 late;		/* number of publications that failed because the clock
 				 * params should have begun by then (-ETIME) */
-	double width_ns;	/* width of the last sample's REALTIME bracket, ns */
+	double width_ns;	/* uncertainty of the last sample of CLOCK_REALTIME, ns */
 	double offset_ns;	/* published time minus the last sample's time, ns */
 };
 
@@ -108,8 +108,8 @@ struct timekeeper {
 	bool survey_skewed;		/* the unpublished CPU table states a skew */
 	__s64 hold_until_ns;		/* end of the hold on publication,
 					 * CLOCK_MONOTONIC_RAW, ns; 0: no hold */
-	__s64 publish_latency_ns;	/* recent maximum of the time that a publication
-					 * of clock params took, ns; decays */
+	__s64 publish_latency_ns;	/* recent maximum of the time that a publication of
+					 * clock params took, ns; decreases over time */
 	__u64 saved_error_ppt;		/* rate error saved in the drift file,
 					 * 10^-12, plus 1; 0: nothing is saved */
 	__s64 saved_ns;			/* time when saved_error_ppt was written,
@@ -226,7 +226,7 @@ struct tick_schedule {
 	__s64 interval_ns;	/* nominal time from a tick to the next tick */
 	__s64 quiet_ns;		/* time from which on no more packets are expected; 0:
 				 * no packet came since the latest tick */
-	bool had_packets;	/* packets came in the interval before the latest tick */
+	bool had_packets;	/* true: packets came in the interval before the latest tick */
 };
 
 /* Records a tick at @now_ns; the next tick is due about @interval_ns later. */

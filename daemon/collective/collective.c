@@ -68,8 +68,8 @@ struct barrier {
 	/* time of a member's last report of a waiting caller since the
 	 * last released barrier; 0: no such report */
 	__s64 member_gathers_ns;
-	__s64 gathers_ns;		/* time since which a caller waits on any node;
-					 * 0: no caller waits */
+	__s64 gathers_ns;		/* time when a caller on any node began
+					 * to wait; 0: no caller waits */
 	bool polled;			/* true: poll requests have been sent
 					 * to the members since gathers_ns */
 	__u64 poller;			/* id of the member that was the last to report a
@@ -284,7 +284,7 @@ static void stand_in(struct peers *p)
 		begin_barrier(p, 0);
 }
 
-/* Stops waiting for the local callers if none sent a request within WAITS_NS. */
+/* Stops waiting for the local callers if no local caller sent a request within WAITS_NS. */
 static void expire_callers(struct peers *p)
 {
 	struct barrier *b = p->barrier;
@@ -459,9 +459,9 @@ static void describe_below(const struct peers *p, char *text, size_t size)
 			 !*p->config->name) ? rest + 2 : names);
 }
 
-/* Adds the state of this node, and of all nodes that get their time through this node,
- * to a request to source @s: whether they have arrived in the barrier, and what keeps
- * them from arriving. */
+/* Adds to a request to source @s whether this node, and all nodes that
+ * get their time through this node, have arrived in the barrier, and what
+ * keeps these nodes from arriving. */
 void barrier_request(const struct peers *p, struct peer_source *s,
 		     struct tsct_extension *request)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Participants of collectives: the processes of one node that joined, by
- * tsct_timesync_join(). The node arrives in a barrier when as many processes as declared
- * have joined and all participants wait. A participant that ends is no longer
- * waited for. Pure; times are ns of any monotonic clock. Not thread safe.
+ * tsct_timesync_join(). The node arrives in a barrier when as many processes as
+ * declared have joined and all participants wait. A participant that ends is no
+ * longer waited for. Pure; times are in ns, of any monotonic clock. Not thread safe.
  *
- * A participant numbers its calls of tsct_timesync(). A call waits until a barrier
- * releases it; the number of that barrier is kept until the participant's next call, so
- * that an answer that got lost can be repeated.
+ * A participant numbers its calls of tsct_timesync(). A call waits until
+ * a barrier releases it; the barrier's number is kept until the
+ * participant's next call, so that a lost answer can be repeated.
  */
 #ifndef TSCTRACED_COLLECTIVE_H
 #define TSCTRACED_COLLECTIVE_H

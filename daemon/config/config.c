@@ -81,8 +81,8 @@ static void value_error(struct config_reader *r, const char *what,
 
 /* ---- words of a line ----------------------------------------------------- */
 
-/* Splits a line into r->word. Returns false if the line has no word, or has an error,
- * which was reported. */
+/* Splits a line into r->word. Returns false if the line has no word, or
+ * has an error, which is reported. */
 static bool split_line(struct config_reader *r, char *text)
 {
 	const unsigned char *c;

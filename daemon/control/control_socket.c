@@ -85,7 +85,7 @@ static void keep_participant(struct control *control,
 {
 	struct control_connection *at = control->participants;
 
-	/* A free entry exists: the array is as long as the limit of participants. */
+	/* A free entry exists: there are as many entries as participants. */
 	while (at->fd >= 0)
 		at++;
 	*at = (struct control_connection) {
@@ -150,8 +150,8 @@ static void accept_connections(struct control *control)
 
 /* ---- requests ------------------------------------------------------------ */
 
-/* Log lines name the client process by pid only: the process may have ended, and can
- * choose any name. */
+/* Log lines name the client process by pid only: the process may have
+ * ended, and a process can choose any name. */
 static void fake_disruption(struct control *control,
 			    const struct control_connection *connection, FILE *to)
 {

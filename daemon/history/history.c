@@ -30,7 +30,7 @@
 #define FILE_BYTES	1000000
 #define NUMBER_MAX	999999999	/* the largest number that is_history() accepts */
 #define RESUME_TRIES	16
-#define PAUSE_TICKS	63U	/* maximum number of ticks between two tries to begin a file */
+#define PAUSE_TICKS	63U	/* maximum number of ticks between tries to begin a file */
 /* Change of the rate between two crystals, 10^-12: see TSCT_RATE_WANDER_PPB */
 #define WANDER_PPT	(1000ULL * TSCT_RATE_WANDER_PPB)
 

@@ -52,7 +52,7 @@ static void print_label(FILE *to, const char *name, const char *value)
 	fputc('"', to);
 }
 
-/* Prints a metric, "NAME{LABEL="TEXT"} VALUE"; @label NULL: without a label */
+/* Prints a metric, "NAME{LABEL="TEXT"} VALUE"; @label NULL: prints no label */
 static void print_value(FILE *to, const char *name, const char *label,
 			const char *text, double value)
 {

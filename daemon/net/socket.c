@@ -217,8 +217,8 @@ static int open_udp(bool v6, const struct packet_clock *clock,
 			 SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (ret->fd < 0)
 		return -errno;
-	/* Forbids fragmentation, since fragments can be replaced by forged ones: no
-	 * packet of this protocol is longer than any network's MTU. */
+	/* Forbids fragmentation, because fragments can be replaced by forged fragments.
+	 * No packet of this protocol needs fragments: all fit any network's MTU. */
 	if (v6)
 		set_option(ret->fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
 	else

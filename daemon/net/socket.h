@@ -43,7 +43,7 @@ struct packet_clock {
  */
 void packet_clock_refresh(struct packet_clock *c);
 
-/* Converts cycles to CLOCK_REALTIME and an error bound, ns; false: unknown */
+/* Converts cycles to CLOCK_REALTIME and an error bound, ns; false: both are unknown */
 bool packet_clock_real(const struct packet_clock *c, __u64 cycles, __s64 *ret_ns,
 		       __u64 *ret_error_ns);
 
@@ -150,7 +150,7 @@ int net_send(struct net_socket *s, const struct net_packet *in_reply,
  * net_send_together - send up to NET_TOGETHER answers by one system call
  *
  * No transmit times are requested. An answer that cannot be sent is skipped.
- * Batching saves a twentieth of the cost of an answer.
+ * Sending answers together saves a twentieth of the cost of an answer.
  */
 #define NET_TOGETHER	8
 struct net_answer {

@@ -99,9 +99,9 @@ static void emit_source(struct filter_program *p, bool v6)
 	}
 }
 
-/* Emits code that loads the key id, which precedes the @digest bytes of digest at the
- * packet's end. In a packet too short for both, the load fails, and the filter program
- * returns 0: the packet is not from a child. */
+/* Emits code that loads the key id, which precedes the @digest bytes of digest at
+ * the packet's end. If the packet is too short for key id and digest, the load
+ * fails, and the filter program returns 0: the packet is not from a child. */
 static void emit_key(struct filter_program *p, unsigned int digest)
 {
 	emit(p, BPF_LD | BPF_W | BPF_LEN, 0, 0, 0);

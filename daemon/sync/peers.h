@@ -19,8 +19,8 @@
 
 struct peers_options {
 	const char *config;		/* configuration file; NULL: no network */
-	bool must_exist;		/* true: a missing file is an error, as the user
-					 * named the file */
+	bool must_exist;		/* true: a missing file is an error,
+					 * because the user named the file */
 	const char *state_dir;		/* directory of the file with the node id */
 	__u64 host_id;			/* host id, for tests; 0: derived from the
 					 * kernel's boot id */
@@ -62,16 +62,16 @@ unsigned int peers_wants(struct peers *peers, struct pollfd *fds,
 			 __s64 *ret_until_ns);
 void peers_dispatch(struct peers *peers, const struct pollfd *fds);
 
-/* Returns true if a packet may come at once: an answer to a request of this node, or the
- * next request of a node that this node answers. */
+/* Returns true if a packet may come soon: an answer to a request of this
+ * node, or the next request of a node that this node answers. */
 bool peers_expects(const struct peers *peers);
 
 /* Call it after the timekeeper published clock params or began an epoch. */
 void peers_tick(struct peers *peers);
 
-/* Returns true if the cluster's time is to be published now, without waiting for the
- * next timekeeper_tick(): returns true only once after a new cluster epoch or timeline, the
- * end of a session, or a new configuration. */
+/* Returns true if the cluster's time is to be published now, without
+ * waiting for the next timekeeper_tick(): true once after each new
+ * cluster epoch or timeline, end of a session, or new configuration. */
 bool peers_urgent(struct peers *peers);
 
 /* Answers a request of the control socket: "peers", "exchanges", "samples AFTER",

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shared by the files of daemon/sync: the sources that this node sends requests
- * to, the members that synchronize with it, collectives, and the NTP service.
- * Only the loop's thread uses these objects. Times are of CLOCK_MONOTONIC, ns,
- * unless stated otherwise; 0: never.
+ * Shared by the files of daemon/sync: the sources to which this node sends
+ * requests, the members that synchronize with this node, collectives, and
+ * the NTP service. Only the loop's thread uses these objects. Times are of
+ * CLOCK_MONOTONIC, ns, unless stated otherwise; 0: never.
  */
 #ifndef TSCTRACED_PEERS_PRIVATE_H
 #define TSCTRACED_PEERS_PRIVATE_H
@@ -56,8 +56,8 @@ struct peer_source {
 					 * this node takes part; 0: no session */
 	__s64 sent_ns;			/* time of the last request */
 	__s64 rtt_ns;			/* longest recent round trip, ns; 0: unknown */
-	unsigned int bad_turns;		/* number of turns in a row that were outside the
-					 * limits of schedule.h */
+	unsigned int bad_turns;		/* number of turns in a row outside
+					 * the limits in schedule.h */
 	__s64 bad_turns_ns;		/* time of the last log line about bad_turns */
 	unsigned int own_session;	/* exchanges left in the session
 					 * client.session, which this node
@@ -66,7 +66,7 @@ struct peer_source {
 	bool reach_logged, is_reachable;	/* true: reachability was logged;
 						 * its last logged value */
 	enum source_log_state logged;
-	/* reason for the kind of fit as last logged, and time of that log line */
+	/* last logged reason for the kind of fit, and time of the log line */
 	enum tsct_fit_reason fit_reason;
 	__s64 fit_ns;
 	unsigned int nr_states;		/* number of changes of `logged` since states_ns;
@@ -113,7 +113,7 @@ bool peers_busy(const struct peers *p);
 
 #define EXCHANGES_LOGGED	4096	/* number of exchanges kept in the log */
 
-/* An exchange that was completed, with the state of its source at that time */
+/* A completed exchange, with the state of its source at its completion */
 struct logged_exchange {
 	__u64 cycles;			/* local counter when the exchange was logged */
 	unsigned int source;		/* index of the source in peers.source */
@@ -154,8 +154,8 @@ struct members {
 	struct peer_member *table;	/* array of TSCT_MEMBERS_MAX members; a member
 					 * has the same index as in the schedule */
 	const struct net_packet *packet;	/* packet of the present request */
-	__u32 session;			/* last session for which the members got poll
-					 * requests */
+	__u32 session;			/* id of the last session for which
+					 * the members got poll requests */
 };
 
 int members_configure(struct peers *p, const struct config *old);
@@ -256,7 +256,7 @@ struct peers {
 	struct exchange_log *log;
 	bool urgent;			/* true: publish the cluster's time before the
 					 * next timekeeper_tick(), see peers_urgent() */
-	struct barrier *barrier;	/* state of collectives; owned; NULL: without the wing */
+	struct barrier *barrier;	/* state of collectives; owned; NULL: no collectives */
 	__u32 nr_sessions;		/* number of ended sessions */
 	__u32 timeline_nr;		/* number of the last timeline of which this
 					 * node was the master; 0: no timeline */
@@ -265,8 +265,8 @@ struct peers {
 					 * new cluster epoch */
 	__u32 logged_status, logged_epoch;	/* cluster state as last logged */
 	__u64 logged_master;
-	int logged_realtime;		/* synced-cluster: 1: the bound of CLOCK_REALTIME's
-					 * error was last logged as known; -1: as unknown */
+	int logged_realtime;		/* with synced-cluster, whether CLOCK_REALTIME's error
+					 * bound was last logged as known (1) or as unknown (-1) */
 	__s64 logged_ns;
 	struct net_packet batch[NET_BATCH];
 };

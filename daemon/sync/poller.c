@@ -127,8 +127,8 @@ void sources_disrupt(struct peers *p)
 	sources_poll_now(p);
 }
 
-/* Returns the time from a request until the request counts as lost and the next one is
- * sent, ns. */
+/* Returns the time from a request until it counts as lost and the next
+ * request is sent, ns. */
 static __s64 next_request_ns(const struct peers *p, const struct peer_source *s,
 			     __u64 random)
 {
@@ -292,8 +292,8 @@ void sources_log(struct peers *p)
 		logged = state.falseticker ? SOURCE_FALSETICKER :
 			!state.known && *state.reason ? SOURCE_REFUSED :
 			SOURCE_USABLE;
-		/* While a source has neither an estimate nor a reason for not being
-		 * used, its logged state stays as it is. */
+		/* While a source has neither an estimate nor a reason for
+		 * not being used, its logged state is not changed. */
 		if (logged == s->logged || (!logged && !state.known))
 			continue;
 		s->logged = logged;
@@ -421,8 +421,8 @@ void sources_begin_session(struct peers *p)
 			source_poll_now(s, now_ns);
 			continue;
 		}
-		/* Skips sources in backoff or in a session: any local user may request
-		 * sessions, any number of times. */
+		/* Skips sources in backoff or in a session: any local
+		 * user may request sessions any number of times. */
 		if (s->client.backoff || s->session || s->own_session)
 			continue;
 		s->own_session = o->max_messages ? o->max_messages : 100;

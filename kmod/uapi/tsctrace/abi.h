@@ -79,7 +79,7 @@ struct tsct_cpu_check {
 	__u32 flags;
 	__s64 skew_min_cycles;	/* bounds of the true skew, in cycles */
 	__s64 skew_max_cycles;
-	__u32 rounds;		/* number of exchanges that the bounds are based on */
+	__u32 rounds;		/* number of exchanges from which the bounds come */
 	__u32 reserved0;
 	__u64 reserved[3];
 };
@@ -249,9 +249,9 @@ struct tsct_event_switch {
 #define TSCT_EVENT_QUERY	2	/* do not change the state */
 
 /*
- * TSCT_IOC_WRITE: the provider writes one record into the ring of the CPU it
- * runs on. Used by programs without rseq, and after repeated aborts of the
- * critical section. An event that finds no room, or is too big, is counted as lost.
+ * TSCT_IOC_WRITE: the provider writes one record into the ring of the CPU it runs
+ * on. Used by programs without rseq, and after repeated aborts of the critical
+ * section. An event that does not fit the ring, or is too big, is counted as lost.
  */
 struct tsct_write {
 	__u64 payload;			/* address of the payload, const void * */
@@ -288,9 +288,9 @@ struct tsct_clock_snapshot {
 	__s64 real_ns;			/* reading of CLOCK_REALTIME, ns */
 	__s64 raw_ns;			/* reading of CLOCK_MONOTONIC_RAW, ns */
 	__u64 reserved;
-	__u64 restore_seq;		/* restores of the virtual machine that VM
-					 * Generation ID reported since the module was
-					 * loaded
+	__u64 restore_seq;		/* number of restores of the virtual
+					 * machine that VM Generation ID
+					 * reported since the module was loaded
 					 */
 	/* time since the last restore, by CLOCK_MONOTONIC_COARSE, ns; 0: no restore */
 	__u64 since_restore_ns;

@@ -181,8 +181,8 @@ struct tsct_channel_header {
 	__u64 file_size;
 	__u64 lost_no_ring;	/* events lost on CPUs without a ring */
 	__u64 bpf_handle;	/* secret that a BPF program passes to tsct_bpf_emit() to
-				 * write to this channel; 0: a channel of user programs
-				 * or of a kernel module, which BPF cannot write
+				 * write to this channel; 0: BPF cannot write to the
+				 * channel, which is of user programs or of a kernel module
 				 */
 	__u64 reserved[7];
 };
@@ -223,7 +223,7 @@ struct tsct_record {
 #endif
 };
 
-/* Header of a block: like a record without a thread, with id TSCT_ID_BLOCK */
+/* Header of a block: begins like a record without a thread, with id TSCT_ID_BLOCK */
 struct tsct_block {
 	__u16 len;		/* bytes of this header, TSCT_BLOCK_HEADER */
 	__u16 id;
@@ -251,7 +251,7 @@ struct tsct_block {
 /* Causes of loss, index into tsct_producer.lost */
 /* the ring was full of records that the reader had not consumed */
 #define TSCT_LOST_FULL		0
-/* payload larger than TSCT_PAYLOAD_MAX, or in a kernel channel than TSCT_KERNEL_PAYLOAD_MAX */
+/* payload larger than TSCT_PAYLOAD_MAX or, in a kernel channel, TSCT_KERNEL_PAYLOAD_MAX */
 #define TSCT_LOST_TOO_BIG	1
 /* an NMI found the ring busy, and the place for one such event taken or too small */
 #define TSCT_LOST_NESTED	2

@@ -7,7 +7,7 @@
  * The module's family in the initial network namespace: news for multicast groups, and no
  * requests. Documentation/netlink/tsctrace.yaml specifies the messages, their attributes and
  * types; this header has their numbers. Each attribute set has numbers of its own.
- * Receivers ignore unknown attributes and messages: both may be added later.
+ * Receivers ignore unknown attributes and messages, which later releases may add.
  */
 #ifndef TSCTRACE_ABI_NETLINK_H
 #define TSCTRACE_ABI_NETLINK_H
