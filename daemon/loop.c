@@ -269,7 +269,7 @@ static int open_module_events(struct loop *loop)
 		return watch_fd(loop, kernel_events_fd(&loop->module_events),
 				EVENT_MODULE);
 	log_info("module events: generic netlink not available: %s; "
-		 "disruptions of the clock are detected at its next update",
+		 "disruptions of the clock are detected at the clock's next update",
 		 strerror(-err));
 	return 0;
 }

@@ -341,7 +341,7 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 
 	err = tsct_request_find(cmd, &type);
 	if (err == -ENOTTY && _IOC_TYPE(cmd) == TSCT_IOC_MAGIC && _IOC_NR(cmd) == CLOCK_SET_NR)
-		pr_warn_once("version %s: %s is of an earlier version: use both of one release\n",
+		pr_warn_once("version %s: %s is of an earlier version: use a module and a tsctraced of one release\n",
 			     TSCT_VERSION, current->comm);
 	if (err)
 		return err;

@@ -230,8 +230,8 @@ int drift_file_save(struct drift_file *file, const struct disruption *now,
 		state_file_replace(file->path, text, len, false) : -EMSGSIZE;
 
 	if (err && err != file->err)
-		log_warning("%s: saving the counter's rate failed: %s; it will "
-			    "be estimated anew after a restart", file->path,
+		log_warning("%s: saving the counter's rate failed: %s; the rate "
+			    "will be estimated anew after a restart", file->path,
 			    strerror(-err));
 	else if (!err && file->err)
 		log_info("%s: saving the counter's rate works again", file->path);

@@ -379,7 +379,7 @@ int platform_open(struct platform *platform,
 		log_info("%s: in use: the hypervisor reports migrations of this virtual "
 			 "machine in this file", options->vmclock);
 	else if (strcmp(options->vmclock, VMCLOCK_PATH))
-		log_warning("%s: not a vmclock page; continuing without one; "
+		log_warning("%s: not a vmclock page; continuing without vmclock; "
 			    "the default of --vmclock is " VMCLOCK_PATH,
 			    options->vmclock);
 	drift_file_open(&platform->drift, options->state_dir);

@@ -239,7 +239,7 @@ static void take_survey(struct timekeeper *k,
 	}
 	if (is_larger)
 		log_info("CPUs: the counters differ by up to %.0f ns; every error "
-			 "bound includes that; see trace-ctl check",
+			 "bound includes this difference; see trace-ctl check",
 			 (double)result->skew_cycles * k->est.rate);
 	if (is_larger || k->uncalibrated)
 		set_skew(k, result->skew_cycles);

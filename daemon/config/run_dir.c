@@ -64,8 +64,8 @@ static int check_owner(const char *path, const struct stat *st)
 			  "tsctraced as that user, or set --run-dir to a directory that only root "
 			  "or you can write to", path, st->st_uid);
 	else if (st->st_mode & 022)
-		log_error("%s: other users can write to it, by its mode %o; run 'chmod go-w' on "
-			  "it, or set --run-dir to a directory that only root or you can write to",
+		log_error("%s: other users can write to this directory (mode %o); run 'chmod "
+			  "go-w' on it, or set --run-dir to a directory that only root or you can write to",
 			  path, st->st_mode & 07777);
 	else
 		return 0;
@@ -105,7 +105,7 @@ static int take_lock(const char *path, int dir, uid_t owner)
 			len = pread(lock, pid, sizeof(pid) - 1, 0);
 			pid[len > 0 ? strcspn(pid, "\n") : 0] = '\0';
 			log_error("%s: in use by another tsctraced (pid %s); "
-				  "stop that one, or set another --run-dir",
+				  "stop that tsctraced, or set another --run-dir",
 				  path, *pid ? pid : "unknown");
 		}
 		close(lock);

@@ -169,7 +169,7 @@ static void fake_disruption(struct control *control,
 		return;
 	control->refused_ns = now;
 	log_warning("process %d of user %u requested a fake disruption: refused: "
-		    "it is not root", (int)cred->pid, (unsigned int)cred->uid);
+		    "the process is not root", (int)cred->pid, (unsigned int)cred->uid);
 }
 
 /* Returns true if the request is "timesync NUMBER ID CALL" with the id of

@@ -91,7 +91,7 @@ void members_add(struct peers *p, const struct tsct_responder_request *request,
 		return;
 	if (member.key)
 		snprintf(key, sizeof(key), ", key %u", member.key);
-	log_info("%s: node %016llx synchronizes with this one%s", name,
+	log_info("%s: node %016llx synchronizes with this node%s", name,
 		 (unsigned long long)member.node, key);
 }
 

@@ -184,7 +184,7 @@ stop TERM 0
 : >"$work/log"
 start --vmclock "$work/none"
 wait_for "synchronized" is status synchronized
-logged "$work/none: not a vmclock page; continuing without one" ||
+logged "$work/none: not a vmclock page; continuing without vmclock" ||
 	fail "a missing vmclock page is not logged"
 # If the run directory is removed, the daemon goes on and logs this once.
 until rm -rf "$work/run" && [ ! -e "$work/run" ]; do :; done
@@ -223,7 +223,7 @@ wait_for "the socket with the longest path is there" test -S \
 stop TERM 0
 mkdir -m 777 "$work/open"
 chmod 777 "$work/open"
-refused 1 'other users can write to it, by its mode 777; run .chmod go-w' "$daemon" --no-module \
+refused 1 'other users can write to this directory (mode 777); run .chmod go-w' "$daemon" --no-module \
 	--run-dir "$work/open"
 if [ "$(id -u)" = 0 ]; then
 	mkdir -m 755 "$work/root"
