@@ -47,8 +47,8 @@ static int refuse_module(struct module_clock *m)
 	module_request(m, TSCT_IOC_INFO, &info);
 	m->use = false;
 	log_error("%s: the module is of version %.31s, and this tsctraced of version %s: the "
-		  "module is not used; use module and tsctraced of one release, and restart tsctraced",
-		  TSCT_DEVICE_PATH, info.version, TSCT_VERSION);
+		  "module is not used; use module and tsctraced of one release, and restart "
+		  "tsctraced", TSCT_DEVICE_PATH, info.version, TSCT_VERSION);
 	return -ENOENT;
 }
 

@@ -64,9 +64,9 @@ static int check_owner(const char *path, const struct stat *st)
 			  "tsctraced as that user, or set --run-dir to a directory that only root "
 			  "or you can write to", path, st->st_uid);
 	else if (st->st_mode & 022)
-		log_error("%s: other users can write to this directory (mode %o); run 'chmod "
-			  "go-w' on it, or set --run-dir to a directory that only root or you can write to",
-			  path, st->st_mode & 07777);
+		log_error("%s: other users can write to this directory (mode %o); run 'chmod go-w' "
+			  "on it, or set --run-dir to a directory that only root or you can "
+			  "write to", path, st->st_mode & 07777);
 	else
 		return 0;
 	return -EPERM;
