@@ -23,9 +23,9 @@
 #include "lib/provider/store.h"
 
 #define SOCKET_FILE	"kept.sock"
-#define LISTENER	3		/* the holder's descriptor of its listening socket */
+#define LISTENER	3		/* descriptor of the holder's listening socket */
 #define CLIENTS_MAX	8
-#define ANSWER_MS	2000		/* timeout of the holder's answers, ms */
+#define ANSWER_MS	2000		/* longest wait for an answer of the holder, ms */
 
 struct kept_channels {
 	struct tsct_server *server;
@@ -37,9 +37,9 @@ struct kept_channels {
 /* ---- messages between daemon and holder ---------------------------------- */
 
 /*
- * A message is a text; some messages have a memfd. From the daemon to the holder: "+LABEL"
- * with a memfd: hold the memfd; "-LABEL": close that memfd; "?": send all memfds. From the
- * holder to the daemon, after "?": "LABEL" with a memfd, for each memfd, then ".".
+ * A message is a text; some messages have a memfd. From the daemon to the holder: "+LABEL" with
+ * a memfd: hold the memfd; "-LABEL": close the memfd with this label; "?": send all memfds.
+ * From the holder to the daemon, after "?": for each memfd, "LABEL" with the memfd; then ".".
  */
 static int send_text(int to, const char *text, int fd)
 {
@@ -51,8 +51,8 @@ static int send_text(int to, const char *text, int fd)
 	return sendmsg(to, &msg, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-/* Receives a message. Returns false if the connection has ended, or after an error.
- * *ret_fd: the message's memfd; -1: none */
+/* Receives a message. Returns false if the connection has ended, or after
+ * an error. *ret_fd: the message's memfd; -1: no memfd */
 static bool receive_text(int from, char *text, size_t size, int *ret_fd)
 {
 	const ssize_t n = tsct_fd_message_receive(from, text, size - 1, 0, ret_fd);
@@ -156,7 +156,7 @@ int kept_channels_hold(const char *run_dir)
 	inotify_add_watch(fds[1].fd, run_dir, IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF);
 	if (stat(addr.sun_path, &st))
 		return 0;	/* removed before it was watched */
-	/* A daemon connected before it started this process, so nr > 2 after the first pass. */
+	/* A daemon connected before it started this process: nr > 2 after the first pass. */
 	do {
 		if (poll(fds, nr, -1) < 0 && errno != EINTR)
 			return 1;
@@ -188,8 +188,8 @@ static int connect_holder(struct kept_channels *kept)
 	return 0;
 }
 
-/* Starts the holder process, with an empty environment, no blocked signal, and of the
- * daemon's descriptors only @listener. */
+/* Starts the holder process, with an empty environment and no blocked
+ * signal. Of the daemon's descriptors, the holder gets only @listener. */
 static int spawn_holder(const char *run_dir, int listener)
 {
 	char *argv[] = { "tsctraced", "--hold-channels", "--run-dir", (char *)run_dir, NULL };
@@ -226,7 +226,7 @@ static int start_holder(struct kept_channels *kept)
 
 	if (fd < 0)
 		return fd;
-	/* A descriptor below LISTENER is refused: the holder has /dev/null there. */
+	/* Refuses a descriptor below LISTENER: the holder opens /dev/null there. */
 	err = (fd < LISTENER ? -EBADF : connect_holder(kept)) ?:
 		spawn_holder(kept->run_dir, fd);
 	close(fd);
@@ -284,7 +284,7 @@ static void restore_channel(struct kept_channels *kept, const char *label, int m
 	keep_channel(kept, label, -1, false);
 }
 
-/* Restores the kept channels that systemd passed. Closes all descriptors that it passed. */
+/* Restores the kept channels that systemd passed. Closes all descriptors that systemd passed. */
 static void restore_passed(struct kept_channels *kept, unsigned int *nr)
 {
 	char **names = NULL;
@@ -322,7 +322,7 @@ static void restore_held(struct kept_channels *kept, unsigned int *nr)
 	if (!complete)
 		log_warning("kept channels: process tsctraced-kept does not answer; channels that "
 			    "it did not send are not restored");
-	/* Without a connection, the holder ends if it holds nothing. */
+	/* Disconnects from the holder, which then ends if it holds no memfd. */
 	if (!*nr)
 		drop_holder(kept);
 }

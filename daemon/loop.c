@@ -5,9 +5,9 @@
  * not the TSC, the choice of the counter at the start compares the TSCs of all CPUs, which
  * takes two seconds at most.
  *
- * The network's sockets are not in the epoll set: epoll's callback would run inside
- * each send, between the two transmit timestamps, and take longer for requests than for
- * answers.
+ * The network's sockets are not in the epoll set: epoll's callback would
+ * run in each send, between the two transmit timestamps, and would take
+ * longer for requests than for answers.
  */
 #include <errno.h>
 #include <poll.h>
@@ -52,14 +52,14 @@ struct loop {
 	int interval_ms;
 	struct tick_schedule ticks;
 	int epoll, signals;
-	bool has_supervisor;		/* systemd, or another program, reads sd_notify()'s
-					 * messages */
+	bool has_supervisor;		/* true: systemd, or another program,
+					 * receives the messages of sd_notify() */
 	bool stop;
 	int err;			/* timekeeper's error, -errno; ends the loop */
 };
 
-/* Adds a descriptor to the epoll set. @fd: -1 if creating the descriptor failed with
- * errno */
+/* Adds @fd to the epoll set. If @fd is -1, creating the descriptor
+ * failed: returns -errno. */
 static int watch_fd(struct loop *loop, int fd, enum event_kind kind)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.u32 = kind };
@@ -71,8 +71,8 @@ static int watch_fd(struct loop *loop, int fd, enum event_kind kind)
 
 /* ---- timekeeper ticks --------------------------------------------------- */
 
-/* Schedules the timekeeper's next tick, counted from the present time. Ticks that were
- * missed while the process was stopped are not made up for. */
+/* Schedules the timekeeper's next tick, counted from the present time.
+ * Ticks that were missed while the process was stopped are skipped. */
 static void schedule_tick(struct loop *loop)
 {
 	const __s64 ms = timekeeper_wait_ms(loop->timekeeper, loop->interval_ms);
@@ -80,8 +80,8 @@ static void schedule_tick(struct loop *loop)
 	tick_schedule_ticked(&loop->ticks, tsct_monotonic_ns(), ms * NS_PER_S / 1000);
 }
 
-/* Called after each action of the timekeeper: reports the status to systemd, schedules the
- * next tick, and updates the peers. */
+/* Called after each action of the timekeeper. Reports the status to
+ * systemd, schedules the next tick, and updates the peers. */
 static void timekeeper_acted(struct loop *loop)
 {
 	char text[256];
@@ -191,7 +191,7 @@ static void dispatch_event(struct loop *loop, enum event_kind kind)
 }
 
 /* Publishes the cluster's time without waiting for the next tick, if answers of other
- * nodes, or a new configuration, changed it: see peers_urgent(). */
+ * nodes, or a new configuration, changed the cluster's time: see peers_urgent(). */
 static void publish_urgent(struct loop *loop)
 {
 	if (!peers_urgent(loop->peers))
@@ -200,8 +200,8 @@ static void publish_urgent(struct loop *loop)
 	peers_tick(loop->peers);
 }
 
-/* Waits for events, at most until @until_ns of CLOCK_MONOTONIC. Returns 0 or -errno;
- * after an error, the events in @fds are not set. */
+/* Waits for events, until @until_ns of CLOCK_MONOTONIC at the latest.
+ * Returns 0 or -errno; after an error, the events in @fds are not set. */
 static int wait_until(__s64 until_ns, struct pollfd *fds, unsigned int nr)
 {
 	__s64 ns = until_ns - tsct_monotonic_ns();
@@ -230,8 +230,8 @@ static int run_once(struct loop *loop)
 	err = wait_until(peers_ns < tick_ns ? peers_ns : tick_ns, fds, nr);
 	if (err)
 		return err == -EINTR ? 0 : err;
-	/* Events of the epoll set are handled before packets, in case the clock was set
-	 * or the counter disrupted. */
+	/* Handles events of the epoll set before packets, because the
+	 * clock may have been set, or the counter disrupted. */
 	got = fds[0].revents ? epoll_wait(loop->epoll, events, 8, 0) : 0;
 	for (i = 0; (int)i < got && !loop->err; i++)
 		dispatch_event(loop, (enum event_kind)events[i].data.u32);
@@ -255,12 +255,12 @@ static int open_control(struct loop *loop, const char *run_dir)
 		return watch_fd(loop, control_fd(loop->control), EVENT_CONTROL);
 	log_error("%s/" CONTROL_SOCKET ": cannot create the socket: %s; %s",
 		  run_dir, strerror(-err), err == -EADDRINUSE ?
-		  "remove it, it is not a socket" : run_dir_fix(err));
+		  "remove this file, which is not a socket" : run_dir_fix(err));
 	return err;
 }
 
-/* The module's events are optional: without them, disruptions are detected only
- * at the next update. */
+/* The module's events are optional: without them, disruptions are
+ * detected only at the next tick. */
 static int open_module_events(struct loop *loop)
 {
 	int err = kernel_events_open(&loop->module_events);
@@ -269,7 +269,7 @@ static int open_module_events(struct loop *loop)
 		return watch_fd(loop, kernel_events_fd(&loop->module_events),
 				EVENT_MODULE);
 	log_info("module events: generic netlink not available: %s; "
-		 "disruptions of the clock are detected at its next update",
+		 "disruptions of the clock are detected at the clock's next update",
 		 strerror(-err));
 	return 0;
 }

@@ -186,7 +186,7 @@ static void print_report(bool is_error, const char *text)
 
 /*
  * Prints all errors of the configuration file, or "ok", on standard output. Returns the
- * exit status. @named: --config was given, so the configuration file must exist
+ * exit status. @named: true: the user gave --config, so the configuration file must exist
  */
 static int check_config(const char *path, bool named)
 {
@@ -231,8 +231,8 @@ static int serve(struct platform *platform, struct peers *peers,
 			  strerror(-err), run_dir_fix(err));
 	if (!err) {
 		kept = kept_channels_open(run_dir, server);
-		/* Programs that are running already connect when the loop serves the
-		 * socket. */
+		/* Programs that already run connect as soon as the loop
+		 * serves the socket. */
 		tsct_programs_notify();
 		err = loop_run(&timekeeper, platform, server, peers, run_dir,
 			       interval_ms);
@@ -260,8 +260,8 @@ static int run_daemon(const struct options *options)
 	struct peers *peers;
 	int lock, err;
 
-	/* With a run-time directory other than the default, no default directory or
-	 * file is used. */
+	/* If the run-time directory is not the default, no other default
+	 * path is used. */
 	net.state_dir = options->state_dir ? options->state_dir :
 		is_default ? DRIFT_FILE_DIR : platform_options.run_dir;
 	platform_options.state_dir = net.state_dir;
@@ -271,7 +271,7 @@ static int run_daemon(const struct options *options)
 	err = run_dir_open(platform_options.run_dir, &platform_options.dir, &lock);
 	if (err)
 		return err;
-	/* Errors in the configuration are reported before anything runs. */
+	/* Reports errors in the configuration before anything is started. */
 	err = peers_open(&net, &peers);
 	if (!err) {
 		err = platform_open(&platform, &platform_options);
@@ -301,8 +301,8 @@ int main(int argc, char **argv)
 	if (options.check_config)
 		return check_config(options.config ? options.config :
 				    CONFIG_FILE, options.config);
-	/* The daemon starts its own program with --hold-channels: the holder process of
-	 * kept channels. */
+	/* The daemon starts this program with --hold-channels as the
+	 * holder process of kept channels. */
 	if (options.hold_channels)
 		return kept_channels_hold(options.run_dir ? options.run_dir : "");
 	log_open(options.verbose);

@@ -14,8 +14,8 @@ struct peers;
  * loop_run - run the timekeeper, the peers, the server of channels and the
  * control socket until SIGTERM or SIGINT
  * @run_dir: directory of the control socket
- * @interval_ms: time between two samples, ms; varies by up to a quarter of it (struct
- *	tick_schedule)
+ * @interval_ms: time between two samples, ms; varies by up to a quarter
+ *	(struct tick_schedule)
  *
  * SIGTERM, SIGINT and SIGHUP must be blocked: the loop reads these signals from a
  * signalfd. The objects that the arguments point to must be started or open. Returns 0 or
@@ -28,16 +28,16 @@ int loop_run(struct timekeeper *timekeeper, struct platform *platform,
 /* ---- kept_channels.c ------------------------------------------------------ */
 
 /*
- * Keeps channels over a restart of the daemon, also after kill -9. If systemd started the
- * daemon, systemd's file descriptor store holds the memfds of kept channels. Otherwise the
- * holder process does: the daemon starts it when the first channel is kept; it ends when
- * it holds no memfd and no daemon is connected, or when the run-time directory is removed.
+ * Keeps channels over a restart of the daemon, also after kill -9. If systemd started the daemon,
+ * systemd's file descriptor store holds the memfds of kept channels. Otherwise a holder process
+ * holds the memfds: the daemon starts the holder when the first channel is kept; the holder ends
+ * when it holds no memfd and no daemon is connected, or when the run-time directory is removed.
  */
 struct kept_channels;
 
 /*
- * kept_channels_open - give the kept channels of an earlier daemon to @server, and store
- * the memfds of channels that @server keeps from now on
+ * kept_channels_open - give the kept channels of an earlier daemon to @server,
+ * and store the memfds of channels that @server is to keep from now on
  *
  * Logs errors. Returns NULL: out of memory; channels are not kept over a restart.
  */

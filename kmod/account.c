@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Ring memory accounting: bytes and channels of each user, checked against the
- * module parameters. A task in user namespaces is charged as the owner of the outermost one
- * below the initial one: anyone with a range in /etc/subuid has 65536 ids. Pages are also
- * charged to their creator's memory cgroup; the module parameters limit users in any cgroup,
- * with or without a limit. RLIMIT_MEMLOCK is not used: it limits a process, with a default of
- * 8 MiB, and a channel may outlive the process that created it.
+ * Ring memory accounting: bytes and channels of each user, checked against the module
+ * parameters. A task in user namespaces is charged as the owner of the outermost of these
+ * namespaces below the initial one, because a user with a range in /etc/subuid has 65536
+ * ids. Pages are also charged to their creator's memory cgroup; the module parameters
+ * limit users in any cgroup, with or without a limit. RLIMIT_MEMLOCK is not used, because
+ * it limits a process, by default to 8 MiB, and a channel may outlive its creator.
  */
 #include <linux/cpumask.h>
 #include <linux/cred.h>
@@ -45,7 +45,7 @@ static u64 account_limit(void)
 	return READ_ONCE(account_bytes_max) ?: (u64)(totalram_pages() / 4) << PAGE_SHIFT;
 }
 
-/* Returns the part of @limit that only CAP_SYS_RESOURCE can take: root can always record. */
+/* Returns the part of @limit reserved for CAP_SYS_RESOURCE, so that root can always record. */
 static u64 account_reserve(u64 limit)
 {
 	return limit / 8;
@@ -65,7 +65,7 @@ void tsct_accounts_info(struct tsct_info *info)
 	info->bytes_reserved = account_reserve(info->bytes_max);
 }
 
-/* Returns true if @held + @more exceeds @limit. Subtracts, as that sum may overflow. */
+/* Returns true if @held + @more exceeds @limit. Subtracts, because the sum may overflow. */
 static bool account_over_limit(u64 held, u64 more, u64 limit)
 {
 	return more > limit || held > limit - more;
@@ -81,7 +81,7 @@ kuid_t tsct_account_payer(void)
 	return uid;
 }
 
-/* Returns true if @bytes more would exceed a limit that applies to the channel. */
+/* Returns true if another @bytes bytes would exceed a limit that applies to the channel. */
 static bool account_full(const struct tsct_kchannel *channel, u64 bytes)
 {
 	u64 limit = account_limit(), user_bytes = 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What other modules and BPF programs call, except for the emits themselves, which are in
- * ring.c. Functions for modules are documented in include/linux/tsctrace.h. The switch of an
- * event is a static key, so that a disabled event costs only a no-op instruction. The kfunc
- * tsct_bpf_emit() needs BTF of kernel and module; without BTF the rest of the module still works.
+ * Functions that other modules and BPF programs call; the emit functions are in ring.c.
+ * Functions for modules are documented in include/linux/tsctrace.h. The switch of an event is a
+ * static key, so that a disabled event costs only a no-op instruction. The kfunc tsct_bpf_emit()
+ * needs BTF of kernel and module; without BTF the rest of the module still works.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -98,7 +98,7 @@ int tsct_kevent_define(struct tsct_kchannel *channel, struct tsct_kevent *event,
 }
 EXPORT_SYMBOL_GPL(tsct_kevent_define);
 
-/* Switches all events that have the id: events with equal definitions have the same id. */
+/* Switches all events with id arg->id, because events with equal definitions have the same id. */
 int tsct_kevent_switch(struct tsct_kchannel *channel, struct tsct_event_switch *arg)
 {
 	struct tsct_kevent *event;

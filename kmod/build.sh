@@ -75,7 +75,7 @@ sync_farm() {
 }
 
 # Sets base and resolve: base BTF and resolve_btfids, if found. A kernel directory
-# made by tests/guest/kernel.sh has both beside `build`.
+# made by tests/guest/kernel.sh has both files beside `build`.
 find_btf_tools() {
 	local beside=${kdir%/build} candidate
 
@@ -162,7 +162,7 @@ build_module() {
 		cp "$built" "$temp"
 		[ "$btf" != script ] || add_btf "$temp"
 		mv "$temp" "$module"
-		# Modules that call tsctrace are built against its exports.
+		# Modules that call tsctrace are built against the exports of tsctrace.ko.
 		cp "$farm/Module.symvers" "$out/module/$release/Module.symvers"
 		echo "$want" >"$stamp"
 		log_step MODULE "${module#"$top/"}"
@@ -170,7 +170,7 @@ build_module() {
 	[ -z "$why" ] || explain "$why"
 }
 
-# Modules that call tsctrace: the example and those of the tests.
+# Builds the modules that call tsctrace: the example and the modules of the tests.
 build_samples() {
 	local from src file to=$out/module/$release/samples
 	local symvers=$out/module/$release/Module.symvers
@@ -182,7 +182,7 @@ build_samples() {
 		for file in "$top/$from"/*.[ch] "$top/$from/Kbuild"; do
 			[ ! -e "$file" ] || ln -sfn "$file" "$src/${file##*/}"
 		done
-		# Kbuild does not look whether another module's exports have changed.
+		# Kbuild does not notice that another module's exports have changed.
 		[ ! "$symvers" -nt "$src/Module.symvers" ] || rm -f "$src/Module.symvers"
 		kbuild_in "$src" "$symvers" TSCTRACE="$top"
 		cp "$src"/*.ko "$to"

@@ -2,8 +2,8 @@
 /*
  * Channels: creation, lookup, access rights, definitions, statistics and lifetime. A channel
  * is held by open descriptors, by mappings (a mapping holds its file) and by modules that
- * opened it, and is freed with its last holder. A channel made with TSCT_CHANNEL_KEEP
- * stays without holders until it is removed or this module is unloaded, or memory runs out.
+ * opened it, and is freed when its last holder ends. A channel made with TSCT_CHANNEL_KEEP
+ * outlives its holders until it is removed, this module is unloaded, or memory runs out.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -76,7 +76,7 @@ static void channel_table_remove(struct tsct_kchannel *channel)
 
 /* ---- creation --------------------------------------------------------- */
 
-/* Returns true if @ns is @above or below it. */
+/* Returns true if @ns is @above, or a descendant of @above. */
 static bool pid_ns_is_within(const struct pid_namespace *ns,
 			     const struct pid_namespace *above)
 {
@@ -130,7 +130,7 @@ static struct tsct_kchannel *channel_new(const struct tsct_channel_create *arg,
 		.defs_size = arg->defs_size ?: TSCT_DEFS_SIZE,
 	};
 	strscpy(channel->file.name, arg->name, sizeof(channel->file.name));
-	/* BPF programs may write kernel channels of users, not those of kernel modules. */
+	/* BPF programs may write to kernel channels of users, not of modules. */
 	if (arg->flags & TSCT_CHANNEL_KERNEL && gfp & __GFP_ACCOUNT)
 		channel->file.bpf_handle = (u64)(get_random_u32() ?: 1) << 32;
 	mutex_init(&channel->defs_lock);
@@ -174,8 +174,8 @@ static void channel_uncharge(struct tsct_kchannel *channel)
 }
 
 /*
- * Makes the channel visible to lookups. Its name is checked again: another channel may
- * have taken the name since channel_charge().
+ * Makes the channel visible to lookups. The name is checked again,
+ * because another channel may have taken the name since channel_charge().
  */
 static int channel_publish(struct tsct_kchannel *channel, u32 roles)
 {
@@ -184,7 +184,7 @@ static int channel_publish(struct tsct_kchannel *channel, u32 roles)
 	lockdep_assert_held(&tsct_channel_lock);
 	if (channel_find_by_name(channel->uid, channel->pid_ns, channel->file.name))
 		return -EEXIST;
-	/* Lookups find NULL for this id until the header, which has it, is complete. */
+	/* Lookups of this id find NULL until the header, which contains the id, is complete. */
 	err = xa_alloc_cyclic(&channel_table, &channel->file.id, NULL, xa_limit_32b,
 			      &channel_next_id, GFP_KERNEL);
 	if (err < 0)
@@ -205,12 +205,12 @@ static int channel_publish(struct tsct_kchannel *channel, u32 roles)
 }
 
 /*
- * Allocates the rings of all CPUs present, also of those that are offline: they may come
- * up when memory is short. Holds no lock: the allocations may take minutes.
+ * Allocates the rings of all CPUs present. CPUs that are offline get rings, too, because
+ * they may come up when memory is short. Holds no lock, as the allocations may take minutes.
  */
 static int channel_add_rings(struct tsct_kchannel *channel, gfp_t gfp)
 {
-	/* Adds no more rings than were charged: a CPU may have been added after that. */
+	/* Adds no more rings than were charged: a CPU may have been added after the charge. */
 	unsigned int cpu, left = channel->nr_charged;
 	int err = 0;
 
@@ -225,9 +225,9 @@ static int channel_add_rings(struct tsct_kchannel *channel, gfp_t gfp)
 }
 
 /*
- * Provides the ring of a CPU that was added to the machine after the channel was made.
- * The limits of the channel's user and memory cgroup apply. The allocation does not wait
- * for memory, since the CPU waits to come up. A CPU comes up even without a ring.
+ * Provides the ring of a CPU that was added to the machine after the channel was made. The
+ * limits of the channel's user and memory cgroup apply. The allocation does not wait for
+ * memory, because the CPU's start waits for this function. A CPU comes up even without a ring.
  */
 static void channel_provide_ring(struct tsct_kchannel *channel,
 				 unsigned int cpu)
@@ -253,7 +253,7 @@ warn:
 			    channel->file.id, cpu, err);
 }
 
-/* Publishes while no CPU comes up. CPUs that came up since channel_add_rings() get rings. */
+/* Publishes while no CPU can come up. CPUs that came up since channel_add_rings() get rings. */
 static int channel_publish_on_cpus(struct tsct_kchannel *channel, u32 roles)
 {
 	unsigned int cpu;
@@ -325,9 +325,9 @@ int tsct_channel_create(const struct tsct_channel_create *arg,
 /* ---- attach, release, remove ------------------------------------------ */
 
 /*
- * Returns true if the channel is of the current user, and was made in the current pid namespace
- * or one below. A container's root may have the user id of the host's root, but does not own
- * the host's channels.
+ * Returns true if the channel is of the current user, and was made in the
+ * current pid namespace or a namespace below it. A container's root may have
+ * the user id of the host's root, but does not own the host's channels.
  */
 static bool channel_is_own(const struct tsct_kchannel *channel)
 {
@@ -366,7 +366,7 @@ static int channel_lookup(const struct tsct_channel_attach *arg,
 		return -EACCES;
 	/*
 	 * Does not search namespaces below: a user there could give a channel the name that the
-	 * host's programs open, and they would then write into memory that is not the host's.
+	 * host's programs open, and these programs would then write into that user's channel.
 	 */
 	*ret = channel_find_by_name(uid, ns, arg->name);
 	while (!*ret && ns->parent && capable(CAP_SYS_ADMIN)) {
@@ -409,9 +409,9 @@ static void channel_free(struct kref *ref)
 	struct tsct_kchannel *channel = container_of(ref, struct tsct_kchannel, ref);
 
 	/*
-	 * tsct_bpf_emit() uses channels without a reference. It may still be writing
-	 * to a channel with a handle, whose memory is freed after a grace period. Of a
-	 * channel without a handle, it reads only this struct, which kvfree_rcu() protects.
+	 * tsct_bpf_emit() uses channels without a reference. If this channel has a handle,
+	 * an emit may still write to the channel's memory, which is freed after a grace
+	 * period. Else tsct_bpf_emit() reads only this struct, which kvfree_rcu() protects.
 	 */
 	if (channel->file.bpf_handle)
 		synchronize_rcu();
@@ -523,8 +523,8 @@ unlock:
 /* ---- statistics ------------------------------------------------------- */
 
 /*
- * Programs can falsify the figures of rings that they write; nothing in the kernel depends on
- * such figures.
+ * Programs can falsify the statistics of rings that they write; nothing
+ * in the kernel depends on these statistics.
  */
 
 void tsct_module_info(struct tsct_info *ret)
@@ -559,7 +559,7 @@ static void channel_describe_ring(struct tsct_kchannel *channel, u32 cpu,
 		tsct_ring_describe(&ring->geo, ring->producer, ring->consumer, ring->data, ret);
 }
 
-/* Sets all fields of *info but the figures of the rings. */
+/* Sets all fields of *info except the statistics of the rings. */
 static void channel_describe_locked(const struct tsct_kchannel *channel,
 				    struct tsct_channel_info *info)
 {
@@ -633,12 +633,12 @@ int tsct_channel_cpu(struct tsct_channel_cpu *arg)
 
 /* ---- shortage of memory ------------------------------------------------ */
 
-/* Pages that channel_oom_work has freed and that were not reported to the OOM killer yet */
+/* Number of pages that channel_oom_work has freed and not yet reported to the OOM killer */
 static atomic_long_t channel_oom_pages;
 
 /*
- * Frees the largest channel that no process holds: the OOM killer could not free it. Not one of
- * CAP_SYS_RESOURCE: other users could remove root's flight recordings by taking all memory.
+ * Frees the largest channel that no process holds: the OOM killer could not free it. Spares
+ * channels of CAP_SYS_RESOURCE: others could remove root's flight recordings by taking all memory.
  */
 static void channel_oom_fn(struct work_struct *work)
 {
@@ -669,8 +669,8 @@ static DECLARE_WORK(channel_oom_work, channel_oom_fn);
 
 /*
  * Called before the OOM killer chooses a process, by tasks that may hold any lock of a file
- * system: so a work item frees, and the wait for it is limited. Does nothing if memory is
- * short only in a memory policy or a cpuset, which a user may choose.
+ * system. So a work item frees the channel, and the wait for this work item is limited. Does
+ * nothing if only a memory policy or a cpuset, which a user may choose, is short of memory.
  */
 static int channel_free_on_oom(struct notifier_block *block, unsigned long unused, void *freed)
 {
@@ -714,9 +714,9 @@ int tsct_channels_init(void)
 }
 
 /*
- * At module exit no descriptor is open and no module depends on this one. The remaining
- * channels are kept (TSCT_CHANNEL_KEEP), or were opened by a module that never closed
- * them.
+ * At module exit no descriptor is open and no module depends on this
+ * module. The remaining channels are kept (TSCT_CHANNEL_KEEP), or were
+ * opened by a module that never closed them.
  */
 void tsct_channels_exit(void)
 {

@@ -24,11 +24,11 @@ struct pid_namespace;
  * above the first blank line are constant once the channel is in the table.
  */
 struct tsct_kchannel {
-	/* content of `header`, which shows it to programs, except for lost_no_ring */
+	/* copy of `header`, which programs can read; lost_no_ring is only in `header` */
 	struct tsct_channel_header file;
 	struct tsct_geometry geo;
 	kuid_t uid;
-	struct pid_namespace *pid_ns;	/* that of the creator; channel_is_own() */
+	struct pid_namespace *pid_ns;	/* the creator's; see channel_is_own() */
 	kuid_t payer;			/* user whose limits the memory counts against */
 	bool privileged;		/* true: the limits per user do not apply */
 	struct tsct_channel_header *header;
@@ -38,12 +38,12 @@ struct tsct_kchannel {
 	u32 nr_head_pages;
 	u64 ring_bytes;			/* bytes of one CPU's ring */
 	u32 nr_charged;			/* number of rings charged at the channel's creation */
-	/* its part of reserved memory, written by the module; NULL: pages of its own */
+	/* the channel's part of reserved memory; NULL: the channel has pages of its own */
 	struct tsct_reserved_channel *reserved;
 	int reserved_slot;
-	struct mem_cgroup *memcg;	/* pays for rings of hot-added CPUs; may be NULL */
+	struct mem_cgroup *memcg;	/* charged for rings of hot-added CPUs; may be NULL */
 
-	/* held by the table of channels, and by readers of statistics without tsct_channel_lock */
+	/* references of the channel table, and of statistics readers without tsct_channel_lock */
 	struct kref ref;
 	/* Fields from `holders` to `accounted` are protected by tsct_channel_lock. */
 	u32 holders;
@@ -55,7 +55,7 @@ struct tsct_kchannel {
 
 	struct mutex defs_lock;		/* lock of defs, file.defs_used and defs_nr */
 	u32 defs_nr;			/* number of definitions in defs */
-	struct mutex kevents_lock;	/* lock of kevents; cpus_read_lock() nests inside */
+	struct mutex kevents_lock;	/* lock of kevents; cpus_read_lock() nests inside it */
 	/* struct tsct_kevent of the module that opened the channel */
 	struct list_head kevents;
 
@@ -65,7 +65,7 @@ struct tsct_kchannel {
 	struct delayed_work watch;
 	struct irq_work notify;		/* queues `watch`, from any context */
 	bool lost_news;			/* true: `watch` has to send news of lost events */
-	unsigned long lost_at;		/* jiffies of the last loss of which news were sent */
+	unsigned long lost_at;		/* jiffies of the last loss for which news were sent */
 	/* true: slow paths of emits queue `notify` once a ring's head has reached its notify_at */
 	bool notify_armed;
 	unsigned long armed_at;		/* grace period that channel_arm() began */
@@ -75,14 +75,14 @@ struct tsct_kchannel {
 					 */
 	struct rcu_head rcu;
 
-	/* rings by CPU; NULL for a CPU that was not present yet, then constant */
+	/* rings by CPU; NULL: the CPU was not present yet. A ring, once set, is constant. */
 	struct tsct_ring *rings[];
 };
 
 /*
  * Guards the table of channels and the users' memory accounts (account.c). Nests inside
- * cpus_read_lock(), and a CPU that comes up waits for this lock. So no allocation under this lock
- * may be charged to a memory cgroup: a task above memory.high sleeps in such an allocation.
+ * cpus_read_lock(), and a CPU that comes up waits for this lock. So no allocation under
+ * this lock may be charged to a memory cgroup: a task above memory.high would sleep there.
  */
 extern struct mutex tsct_channel_lock;
 
@@ -110,11 +110,11 @@ int tsct_channel_create(const struct tsct_channel_create *arg,
 			struct tsct_kchannel **ret);
 int tsct_channel_attach(const struct tsct_channel_attach *arg,
 			struct tsct_kchannel **ret);
-/* Drops a reference to a channel that was taken for @roles. */
+/* Drops a reference to @channel that was taken for @roles. */
 void tsct_channel_put(struct tsct_kchannel *channel, u32 roles);
 /*
- * Removes a TSCT_CHANNEL_KEEP channel: it is freed with its last holder. Returns 0,
- * -ENOENT, -EACCES, -EPERM, or -EINVAL: created without that flag.
+ * Removes a TSCT_CHANNEL_KEEP channel, which is freed with its last holder. Returns
+ * 0, -ENOENT, -EACCES, -EPERM, or -EINVAL: the channel was created without that flag.
  */
 int tsct_channel_remove(u32 id);
 
@@ -123,16 +123,16 @@ struct tsct_kchannel *tsct_channel_find_by_handle(u64 handle);
 /* Sets *ret to the module's version, limits and use of memory. May sleep. */
 void tsct_module_info(struct tsct_info *ret);
 /*
- * Get statistics: _next() of the lowest id above info->id among the channels that the current
- * task may see, _cpu() of the CPU arg->cpu of the channel arg->id. Return 0; -ENOENT: no such
- * visible channel; -EINVAL: no such CPU.
+ * Get statistics. tsct_channel_next(): of the channel with the lowest id above
+ * info->id that the current task may see; tsct_channel_cpu(): of CPU arg->cpu of
+ * channel arg->id. Return 0; -ENOENT: no such visible channel; -EINVAL: no such CPU.
  */
 int tsct_channel_next(struct tsct_channel_info *info);
 int tsct_channel_cpu(struct tsct_channel_cpu *arg);
 
 /*
- * Adds an event definition to a channel, unless an equal definition exists. Returns 0
- * and the event's id in def->id, -EINVAL: invalid definition, or -ENOSPC.
+ * Adds an event definition to a channel, unless an equal definition exists. Returns 0,
+ * with the event's id in def->id; -EINVAL: invalid definition; -ENOSPC: no room for it.
  */
 int tsct_channel_define(struct tsct_kchannel *channel,
 			struct tsct_event_def *def);
@@ -144,23 +144,23 @@ int tsct_channel_define(struct tsct_kchannel *channel,
  * TSCT_IOC_EVENT_SWITCH. Returns 0, -EINVAL or -ENOENT. May sleep.
  */
 int tsct_kevent_switch(struct tsct_kchannel *channel, struct tsct_event_switch *arg);
-/* Disables and forgets the events of a channel, as their module may be unloaded. */
+/* Disables and forgets a channel's events, because their module may be unloaded. */
 void tsct_kevents_release(struct tsct_kchannel *channel);
 
 /*
  * watch.c
  *
- * State of poll() for a descriptor with the READ role of a kernel channel. A watcher exists from
- * the binding of the descriptor to a channel until the descriptor is closed. User channels have
- * none: nothing in the kernel runs when a program publishes an event.
+ * State of poll() for a descriptor with the READ role of a kernel channel. A watcher exists
+ * from the binding of the descriptor to a channel until the descriptor is closed. User
+ * channels have no watchers, because no kernel code runs when a program publishes an event.
  */
 struct tsct_watcher {
 	struct list_head list;		/* entry of channel->watchers */
 	struct tsct_kchannel *channel;
-	u64 watermark;			/* unread bytes that end a poll() */
-	/* overwrite: bytes ever written to all rings at the last report to user space */
+	u64 watermark;			/* number of unread bytes at which poll() returns */
+	/* overwrite policy: bytes ever written to all rings at the last report to user space */
 	u64 reported_sum;
-	/* the same at the last tsct_watcher_ready(), if it had @waits and returned true; else 0 */
+	/* that sum, if the last tsct_watcher_ready() had @waits and returned true; else 0 */
 	u64 offered_sum;
 };
 
@@ -170,19 +170,19 @@ void tsct_watcher_remove(struct tsct_watcher *watcher);
 /* Sets a descriptor's watermark, also for tasks that already sleep in poll(). */
 void tsct_watcher_set(struct tsct_watcher *watcher, u64 bytes);
 /*
- * tsct_watcher_ready - true if data up to the watermark can be read
+ * tsct_watcher_ready - return true if as many bytes as the watermark can be read
  * @waits: true: the caller is about to wait. epoll calls first with true, and again
  *	with false before it reports to user space.
  *
  * For an overwrite channel, true is returned once per watermark bytes written.
  */
 bool tsct_watcher_ready(struct tsct_watcher *watcher, bool waits);
-/* Makes emits wake the tasks that wait. @ready: there are data to read already */
+/* Makes emits wake the tasks that wait. @ready: data can be read already */
 void tsct_channel_watch(struct tsct_kchannel *channel, bool ready);
 void tsct_channel_watch_fn(struct work_struct *work);
 void tsct_channel_notify_fn(struct irq_work *work);
 
-/* Returns the ring of a CPU; NULL if it was not present and has not come up since. */
+/* Returns the ring of a CPU; NULL: the CPU was not present, and has not come up since. */
 static inline struct tsct_ring *tsct_channel_ring(struct tsct_kchannel *channel,
 						  u32 cpu)
 {
@@ -190,7 +190,7 @@ static inline struct tsct_ring *tsct_channel_ring(struct tsct_kchannel *channel,
 	return smp_load_acquire(&channel->rings[cpu]);
 }
 
-/* Returns the ring of the first CPU from *cpu on that has one, and sets *cpu to it; or NULL. */
+/* Returns the ring of the first CPU from *cpu on with a ring, and sets *cpu; or NULL. */
 static inline struct tsct_ring *tsct_channel_next_ring(struct tsct_kchannel *channel,
 						       u32 *cpu)
 {
@@ -222,12 +222,12 @@ vm_fault_t tsct_channel_fault(struct tsct_kchannel *channel, struct vm_fault *vm
 /*
  * account.c
  *
- * tsct_account_payer() returns the user who pays for the current task's channels: its own, or
- * the owner of the outermost user namespace that it is in.
+ * tsct_account_payer() returns the user who pays for the current task's channels: the task's
+ * user, or the owner of the outermost user namespace below the initial one that the task is in.
  *
- * tsct_account_charge() charges @bytes more for a channel, whose payer and `privileged` are set:
- * a privileged one is limited by bytes_max only, which has a reserve that other users cannot
- * take. Returns 0 or -EDQUOT. The caller of _charge() and _uncharge() holds tsct_channel_lock.
+ * tsct_account_charge() charges @bytes more for a channel, whose payer and `privileged` are set. A
+ * privileged channel is limited by bytes_max only, a part of which is reserved for such channels.
+ * Returns 0 or -EDQUOT. The caller of _charge() and _uncharge() holds tsct_channel_lock.
  */
 kuid_t tsct_account_payer(void);
 int tsct_account_charge(struct tsct_kchannel *channel, u64 bytes);

@@ -38,7 +38,7 @@ static inline void tsct_vm_flags_mod(struct vm_area_struct *vma,
 #define tsct_snapshot_raw(s)	((s)->raw)
 #endif
 
-/* Snapshots have the clocksource's id from 6.10 on: linux/clocksource_ids.h has the TSC's. */
+/* Snapshots have the clocksource's id from 6.10 on: linux/clocksource_ids.h has the TSC's id. */
 #ifdef TSCT_CSID_TSC
 #define tsct_snapshot_other_source(s)	((s)->cs_id != CSID_X86_TSC)
 #else
@@ -56,7 +56,7 @@ static inline bool tsct_cpu_is_isolated(int cpu)
 		!housekeeping_test_cpu(cpu, HK_TYPE_TICK);
 }
 
-/* BTF_KFUNCS_START() exists from 6.9 on: it marks a set as a set of kfuncs. */
+/* BTF_KFUNCS_START() exists from 6.9 on: it marks a set of BTF ids as kfuncs. */
 #ifndef BTF_KFUNCS_START
 #define BTF_KFUNCS_START(name)	BTF_SET8_START(name)
 #define BTF_KFUNCS_END(name)	BTF_SET8_END(name)

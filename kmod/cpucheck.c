@@ -44,17 +44,17 @@ MODULE_PARM_DESC(skew_max_ns,
 /* Time after which a check measures no further CPU, ms */
 #define CPUCHECK_LIMIT_MS	5000
 
-/* held during a check, for some seconds; lock of the variables below */
+/* held during a check, which may take seconds; protects the variables below */
 static DEFINE_MUTEX(cpucheck_lock);
 static struct tsct_cpu_check *cpucheck_table;	/* results of the CPU check, by CPU id */
 static u32 cpucheck_flags;		/* TSCT_CHECK_* flags of the last check */
 static u64 cpucheck_when_cycles;
 static u32 cpucheck_source = TSCT_SOURCE_MONOTONIC_RAW;
-static bool cpucheck_contradicted;	/* a skew contradicts that of the previous check */
+static bool cpucheck_contradicted;	/* a skew contradicts the previous check */
 
 /*
- * Result of the last complete check: its readers do not wait for a check that is under
- * way. cpucheck_shown_lock nests inside cpucheck_lock.
+ * Result of the last complete check, for readers that do not wait for a
+ * check under way. cpucheck_shown_lock nests inside cpucheck_lock.
  */
 static DEFINE_MUTEX(cpucheck_shown_lock);
 static struct {
@@ -75,9 +75,9 @@ static int cpucheck_hotplug_state;
 
 /*
  * A snapshot of the kernel's clocks has the value of the clocksource's counter, and from
- * 6.10 on the clocksource's id. Older kernels hide the clocksource from modules: there, a
- * clocksource is the TSC if its value lies between two reads of the TSC around the
- * snapshot, three times in a row. Returns false if the clocksource is not the TSC.
+ * 6.10 on the clocksource's id. Older kernels hide the clocksource from modules: on these
+ * kernels, the clocksource is the TSC if its value lies between two reads of the TSC around
+ * the snapshot, three times in a row. Returns false if the clocksource is not the TSC.
  */
 bool tsct_cpucheck_snapshot(struct tsct_clock_snapshot *ret)
 {
@@ -87,7 +87,7 @@ bool tsct_cpucheck_snapshot(struct tsct_clock_snapshot *ret)
 	int i;
 
 	for (i = 0; i < 3; i++) {
-		/* The reads must be on one CPU: another CPU's counter may be behind. */
+		/* All reads must be on one CPU, because another CPU's counter may be behind. */
 		preempt_disable();
 		before = rdtsc_ordered();
 		valid = tsct_ktime_snapshot(&s);
@@ -107,12 +107,12 @@ bool tsct_cpucheck_snapshot(struct tsct_clock_snapshot *ret)
 
 /*
  * The two CPUs exchange ping and pong through memory and read their counters at each;
- * lib/core/tsc_trust.h derives the bounds. Both run in interrupts that this file sends,
- * so no task can keep them from running, whatever its priority. A burst of exchanges is
- * limited by time and, in case the counter is unreliable, by turns. The bursts are
- * repeated, for a limited time, until enough exchanges have succeeded. In a virtual
- * machine they become longer until one has succeeded, since one virtual CPU may wait for a CPU
- * of the host for some ms while the other runs. All state is protected by cpucheck_lock.
+ * lib/core/tsc_trust.h derives the bounds. Both CPUs run in interrupts that this file sends,
+ * so no task can delay them, whatever its priority. A burst of exchanges is limited by time
+ * and, in case the counter is unreliable, by turns. The bursts are repeated, for a limited
+ * time, until enough exchanges have succeeded. In a virtual machine the bursts become longer
+ * until one exchange has succeeded, since one virtual CPU may wait a few ms for a CPU of the
+ * host while the other virtual CPU runs. All state is protected by cpucheck_lock.
  */
 
 #define BURST_US	200	/* time limit of a burst, with interrupts off, us */
@@ -124,7 +124,7 @@ bool tsct_cpucheck_snapshot(struct tsct_clock_snapshot *ret)
 #define ROUNDS_ENOUGH	64
 #define WIDTH_ENOUGH_US	4
 #define NARROW_MS	15
-#define BURST_TURNS	20000	/* number of loads of a word that takes longer than BURST_US */
+#define BURST_TURNS	20000	/* this many loads of a word take longer than BURST_US */
 #define CPU_MS		150	/* time limit for one CPU, ms */
 #define STOP		(~0U)
 
@@ -137,7 +137,7 @@ static struct skew_session {
 
 	/* Written by the reference CPU: number of the round; STOP: end of the burst */
 	u32 ping ____cacheline_aligned;
-	/* Written by the measured CPU: the ping that it answers, and its counter then */
+	/* Written by the measured CPU: number of the answered ping; counter at the answer */
 	u32 pong ____cacheline_aligned;
 	u64 pong_cycles;
 } skew_session;
@@ -179,7 +179,7 @@ static void skew_ping_burst(void)
 					   skew_session.pong_cycles, t1))
 			skew_session.jumped = true;
 	}
-	/* release: as for a ping. The other CPU leaves its interrupt. */
+	/* release: as for a ping. STOP makes the measured CPU leave its interrupt. */
 	smp_store_release(&skew_session.ping, STOP);
 }
 
@@ -209,9 +209,9 @@ static void skew_burst(void *unused)
 }
 
 /*
- * Measures bounds of @cpu's counter minus the reference's. Returns 0; -ETIMEDOUT: the
- * CPUs never ran at the same time, or a fatal signal is pending; -ERANGE: a counter
- * jumped.
+ * Measures bounds of @cpu's counter minus the reference CPU's counter.
+ * Returns 0; -ETIMEDOUT: the two CPUs never ran at the same time, or a
+ * fatal signal is pending; -ERANGE: a counter jumped.
  */
 static int skew_measure(u32 reference, u32 cpu, struct tsct_skew_interval *skew)
 {
@@ -255,8 +255,8 @@ static int skew_measure(u32 reference, u32 cpu, struct tsct_skew_interval *skew)
 /* ---- entries of the CPU check ----------------------------------------- */
 
 /*
- * Reads TSC_AUX by RDTSCP, because programs read it so, and whether a hypervisor has
- * enabled VMX or SVM on this CPU: it may have left a virtual machine's TSC_AUX there.
+ * Reads TSC_AUX by RDTSCP, as programs do, and reads whether a hypervisor has enabled VMX
+ * or SVM on this CPU: the hypervisor may have left a virtual machine's TSC_AUX there.
  */
 static void aux_read(void *arg)
 {
@@ -270,7 +270,7 @@ static void aux_read(void *arg)
 	if (entry->tsc_aux == tsct_aux_value(entry->cpu, entry->node))
 		entry->flags |= TSCT_CPU_AUX_MATCH;
 	else if (entry->flags & TSCT_CPU_HYPERVISOR)
-		entry->tsc_aux = 0;	/* the value that a virtual machine left: not shown */
+		entry->tsc_aux = 0;	/* hides the value that a virtual machine left */
 }
 
 /*
@@ -300,9 +300,9 @@ static void cpucheck_entry_init(struct tsct_cpu_check *entry, u32 cpu)
 }
 
 /*
- * Fills in the entry of an online CPU, by comparison with the CPU @reference; nr_cpu_ids: the
- * skew stays unknown. The caller holds cpus_read_lock(). Takes at most some 200 ms, and ends
- * early if a fatal signal is pending.
+ * Fills in the entry of an online CPU, by comparison with the CPU @reference;
+ * nr_cpu_ids: the skew stays unknown. The caller holds cpus_read_lock().
+ * Takes at most about 200 ms, and ends early if a fatal signal is pending.
  */
 static void cpucheck_measure(struct tsct_cpu_check *entry, u32 cpu, u32 reference)
 {
@@ -336,8 +336,8 @@ static u64 cpucheck_skew_max_cycles(void)
 }
 
 /*
- * Returns true if a CPU's new skew cannot be the one of its last check. Programs assume that a
- * CPU whose skew was never measured is in step.
+ * Returns true if a CPU's new skew contradicts the skew of its last check.
+ * Programs assume that a CPU whose skew was never measured is in step.
  */
 static bool cpucheck_contradicts(const struct tsct_cpu_check *new,
 				 const struct tsct_cpu_check *old)
@@ -408,9 +408,9 @@ static void cpucheck_show(void)
 }
 
 /*
- * Publishes the result of the CPU check. Existing channels keep their source. A changed
- * source, and a contradicted skew, disrupt the clock, after the new table is there for the
- * daemon.
+ * Publishes the result of the CPU check. Existing channels keep their
+ * source. A changed source or a contradicted skew disrupts the clock: the
+ * disruption is counted after the daemon can read the new table.
  * @jump: cause of a contradicted skew, TSCT_CAUSE_*
  */
 static void cpucheck_publish(u32 jump)
@@ -433,9 +433,9 @@ static void cpucheck_publish(u32 jump)
 }
 
 /*
- * Returns the reference CPU, which all others are compared with: the present one if it can
- * still be measured; else, or with @choose, the first CPU that can be measured. Returns
- * nr_cpu_ids if there is none, as all CPUs are isolated.
+ * Returns the reference CPU, with which all other CPUs are compared: the present one if
+ * it can still be measured; else, or with @choose, the first CPU that can be measured.
+ * Returns nr_cpu_ids if no CPU can be measured, because all CPUs are isolated.
  */
 static u32 cpucheck_reference(bool choose)
 {
@@ -452,10 +452,10 @@ static u32 cpucheck_reference(bool choose)
 }
 
 /*
- * Checks CPUs that came up; with @all, or if the reference CPU cannot be measured any more,
- * all CPUs. A CPU that goes down keeps its skew: its earlier cycles are still converted.
- * CPUs may come up between two measurements: for them, the hotplug callback schedules
- * another check. Returns 0 or -EINTR.
+ * Checks CPUs that came up or, with @all or if the reference CPU cannot be
+ * measured any more, all CPUs. A CPU that goes down keeps its skew, because its
+ * earlier cycles are still converted. If CPUs come up between two measurements,
+ * the hotplug callback schedules another check. Returns 0 or -EINTR.
  */
 static int cpucheck_update(bool all)
 {
@@ -508,7 +508,7 @@ struct tsct_cpu_check *tsct_cpucheck_get(struct tsct_check *check)
 	copy = kvmalloc_array(nr_cpu_ids, sizeof(*copy), GFP_KERNEL_ACCOUNT);
 	if (!copy)
 		return ERR_PTR(-ENOMEM);
-	tsct_cpucheck_source();		/* updates the result if the TSC became unstable */
+	tsct_cpucheck_source();		/* updates the result if the TSC is now unstable */
 	mutex_lock(&cpucheck_shown_lock);
 	memcpy(copy, cpucheck_shown.table, nr_cpu_ids * sizeof(*copy));
 	check->flags = cpucheck_shown.flags;
@@ -525,16 +525,16 @@ struct tsct_cpu_check *tsct_cpucheck_get(struct tsct_check *check)
 }
 
 /*
- * The kernel may mark the TSC unstable hours after boot and has no notifier for that,
- * so every function that depends on the source calls this function. The call costs two
- * loads as long as nothing changes.
+ * The kernel may mark the TSC unstable hours after boot and has no notifier
+ * for this event, so every function that depends on the source calls this
+ * function. The call costs two loads as long as nothing changes.
  */
 u32 tsct_cpucheck_source(void)
 {
 	if (READ_ONCE(cpucheck_source) != TSCT_SOURCE_TSC || !check_tsc_unstable())
 		return READ_ONCE(cpucheck_source);
 
-	/* The check that holds the lock will find that the TSC is unstable. */
+	/* A check holds the lock, and will find that the TSC is unstable. */
 	if (!mutex_trylock(&cpucheck_lock))
 		return TSCT_SOURCE_MONOTONIC_RAW;
 	if (cpucheck_source == TSCT_SOURCE_TSC) {
@@ -586,7 +586,7 @@ int tsct_cpucheck_init(void)
 	u32 cpu;
 	int err;
 
-	/* The second half is the table of the last complete check. */
+	/* The second half of the memory is the table of the last complete check. */
 	cpucheck_table = kvcalloc(2 * nr_cpu_ids, sizeof(*cpucheck_table),
 				  GFP_KERNEL);
 	if (!cpucheck_table)
@@ -595,7 +595,7 @@ int tsct_cpucheck_init(void)
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
 		cpucheck_entry_init(&cpucheck_table[cpu], cpu);
 	mutex_lock(&cpucheck_lock);
-	/* The work item checks CPUs that come up or go down from now on; it waits for the lock. */
+	/* The work item checks CPUs that come up or go down from now on, once this lock is free. */
 	cpucheck_hotplug_state = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN,
 							   "tsctrace:online",
 							   cpucheck_cpu_changed,

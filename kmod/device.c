@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /dev/tsctrace: open, ioctl, poll, mmap. Only this file, and reserved.c for its requests,
- * handle pointers from user space: arguments are copied in and their reserved fields
- * checked here; results are copied out with no lock of other files held.
+ * /dev/tsctrace: open, ioctl, poll, mmap. Only this file handles pointers from user
+ * space, and reserved.c for its requests. This file copies arguments in and checks
+ * their reserved fields; it copies results out without holding locks of other files.
  *
  * The node is 0660 root:root; the administrator grants access by a udev rule
  * that sets its group.
@@ -39,10 +39,10 @@
 #define SMALL_PAYLOAD	256
 #define CLOCK_SET_NR	0x08		/* request of daemons up to version 0.1 */
 
-/* An open file of the device. It is bound to at most one channel in its life. */
+/* An open file of the device, which is bound to at most one channel in its life */
 struct tsct_file {
 	struct mutex bind_lock;		/* serializes binding the file to a channel */
-	/* channel of the file; NULL: the file is not bound. Stored last, by release */
+	/* channel of the file; NULL: the file is not bound. Stored last, by a store-release */
 	struct tsct_kchannel *channel;
 	u32 roles;			/* roles of the file, flags TSCT_ROLE_* */
 	struct tsct_watcher watcher;	/* poll() state, if device_has_watcher() */
@@ -61,7 +61,7 @@ static struct tsct_kchannel *device_channel(const struct tsct_file *f)
 	return smp_load_acquire(&f->channel);
 }
 
-/* The argument of a request. That of TSCT_IOC_DEFINE is too large for the stack. */
+/* Argument of any request but TSCT_IOC_DEFINE, whose argument is too large for the stack */
 union device_arg {
 	struct tsct_info info;
 	struct tsct_check check;
@@ -107,7 +107,7 @@ static long ioctl_clock_snapshot(struct tsct_clock_snapshot *ret)
 {
 	*ret = (struct tsct_clock_snapshot) { .cycles = 0 };
 	tsct_disruption_read(ret);
-	/* The count is read first: a disruption during the read of the clocks changes it. */
+	/* Reads the count before the clocks: a disruption in between changes the count. */
 	smp_rmb();
 	return tsct_cpucheck_snapshot(ret) ? 0 : -EOPNOTSUPP;
 }
@@ -137,7 +137,7 @@ static int device_check_roles(const struct file *file, u32 roles)
 
 /*
  * Binds the file to @channel and takes over the caller's reference, even on failure.
- * Copies the id to *uid first: if that faults, the file stays unbound.
+ * Copies the id to *uid first: if this copy faults, the file stays unbound.
  */
 static long device_bind_channel(struct tsct_file *f,
 				struct tsct_kchannel *channel, u32 roles,
@@ -176,7 +176,7 @@ static long ioctl_open(struct file *file, const union device_arg *arg, bool crea
 	if (!err) {
 		id = channel->file.id;
 		err = device_bind_channel(f, channel, roles, uid);
-		/* With TSCT_CHANNEL_KEEP, the channel would stay although the request fails. */
+		/* A TSCT_CHANNEL_KEEP channel would otherwise stay although the request fails. */
 		if (err && create)
 			tsct_channel_remove(id);
 	}
@@ -256,7 +256,7 @@ static long ioctl_write(struct tsct_file *f, const struct tsct_write *arg)
 		buffer = kvmalloc(arg->len, GFP_KERNEL);
 	if (!buffer)
 		return -ENOMEM;
-	/* The payload is copied while preemption is on, as page faults need that. */
+	/* The payload is copied while preemption is on, because page faults may sleep. */
 	err = copy_from_user(buffer, u64_to_user_ptr(arg->payload), arg->len) ? -EFAULT :
 		tsct_ring_write(channel, arg->id, buffer, arg->len);
 	if (buffer != small)
@@ -267,8 +267,8 @@ static long ioctl_write(struct tsct_file *f, const struct tsct_write *arg)
 /* ---- requests ---------------------------------------------------------- */
 
 /*
- * Serves a request. *arg: copy of the caller's argument; the results in it are copied back
- * to the caller. @uarg: address of the caller's argument
+ * Serves a request. *arg: copy of the caller's argument, which is copied back
+ * to the caller with the results. @uarg: address of the caller's argument
  */
 static long device_serve(struct file *file, u32 request, union device_arg *arg,
 			 void __user *uarg)
@@ -317,8 +317,8 @@ static long device_serve(struct file *file, u32 request, union device_arg *arg,
 }
 
 /*
- * Copies a result of @known bytes to the caller's room of @size bytes: cuts off what does
- * not fit, and clears the rest of a larger room. Returns 0 or -EFAULT.
+ * Copies a result of @known bytes to the caller's buffer of @size bytes: truncates the
+ * result for a smaller buffer, and clears the rest of a larger one. Returns 0 or -EFAULT.
  */
 static long device_put(const void *result, size_t known, void __user *uarg,
 		       size_t size)
@@ -341,7 +341,7 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 
 	err = tsct_request_find(cmd, &type);
 	if (err == -ENOTTY && _IOC_TYPE(cmd) == TSCT_IOC_MAGIC && _IOC_NR(cmd) == CLOCK_SET_NR)
-		pr_warn_once("version %s: %s is of an earlier version: use both of one release\n",
+		pr_warn_once("version %s: %s is of an earlier version: use a module and a tsctraced of one release\n",
 			     TSCT_VERSION, current->comm);
 	if (err)
 		return err;
@@ -357,8 +357,8 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return err;
 	err = device_serve(file, known, &copy, uarg);
 	/*
-	 * A snapshot that fails with EOPNOTSUPP has a part of the result. Creation and
-	 * attachment have stored their result, the id, before the file was bound.
+	 * A snapshot that fails with EOPNOTSUPP returns a part of its result. Creation
+	 * and attachment have stored their result, the id, before the file was bound.
 	 */
 	if (_IOC_DIR(known) & _IOC_READ && (!err || known == TSCT_IOC_CLOCK_SNAPSHOT) &&
 	    known != TSCT_IOC_CHANNEL_CREATE && known != TSCT_IOC_CHANNEL_ATTACH)
@@ -398,9 +398,9 @@ static int device_mmap(struct file *file, struct vm_area_struct *vma)
 	if (vma->vm_flags & VM_EXEC)
 		return -EACCES;
 	/*
-	 * The mapped range must lie in one region of the file. It is computed in pages,
-	 * because a sum of bytes may overflow; the system call has checked the sum of
-	 * pages.
+	 * The mapped range must lie in one region of the file. The range
+	 * is computed in pages, because a sum of bytes may overflow; the
+	 * system call has checked the sum of pages.
 	 */
 	if (!channel || end > channel->file.file_size >> PAGE_SHIFT)
 		return -EINVAL;
@@ -431,12 +431,12 @@ static __poll_t device_poll(struct file *file, poll_table *table)
 {
 	struct tsct_file *f = file->private_data;
 	struct tsct_kchannel *channel = device_channel(f);
-	/* Is the caller about to wait? poll_does_not_wait() tests that, but is gone in 7.2. */
+	/* true: the caller is about to wait (the test of poll_does_not_wait(), gone in 7.2) */
 	bool waits = table && table->_qproc, ready;
 
 	if (!channel || !device_has_watcher(f, channel))
 		return EPOLLERR;
-	/* Before tsct_channel_watch(): tsct_channel_watch_fn() looks for sleeping tasks. */
+	/* Must precede tsct_channel_watch(): tsct_channel_watch_fn() looks for sleeping tasks. */
 	poll_wait(file, &channel->wait, table);
 	ready = tsct_watcher_ready(&f->watcher, waits);
 	/* A task that sleeps in epoll_wait() does not call again with @waits. */
@@ -492,7 +492,7 @@ static const struct file_operations device_fops = {
 	.open = device_open,
 	.release = device_release,
 	.unlocked_ioctl = device_ioctl,
-	/* Without longs, and with pointers as __u64, 32-bit programs have the same layout. */
+	/* Arguments have no longs, and __u64 for pointers: the layout is the same for 32 bits. */
 	.compat_ioctl = compat_ptr_ioctl,
 	.mmap = device_mmap,
 	.poll = device_poll,

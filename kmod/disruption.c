@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Disruptions of the clock: a count in a page that every program can map, poll() on it, and
- * multicast news. The daemon keeps the clock; readers use its params only while the page
- * has the count under which the params were made. Documentation/clock-model.rst,
+ * multicast news. The daemon keeps the clock; readers use the daemon's params only while
+ * the page has the count under which the params were made. Documentation/clock-model.rst,
  * "Count of disruptions", has the whole protocol. In the kernel, the rules are:
  *
  * - The count changes before any program can read a counter or a clock that the disruption
  *   changed. Suspend: the flag PENDING is set before programs are frozen, and removed by a
- *   carry into the count when they run again, so a program that was frozen between its read
- *   of the counter and its load of the count finds the count changed. Steps of
+ *   carry into the count when programs run again, so a program that was frozen between its
+ *   read of the counter and its load of the count finds the count changed. Steps of
  *   CLOCK_REALTIME and changes of the clocksource: the timekeeping code calls the notifier
- *   in the update itself, with its lock held and interrupts off. A restored
- *   virtual machine: as soon as the kernel's driver of VM Generation ID reports it, some time
- *   after the guest runs again.
+ *   in the update itself, with the timekeeping lock held and interrupts off. The exception
+ *   is a restore of the virtual machine: the count changes as soon as the kernel's driver
+ *   of VM Generation ID reports the restore, some time after the guest runs again.
  * - The cause is stored before the count, so a reader that sees the count sees its cause or a
  *   later one.
  * - Slewing by NTP, a changed offset of TAI, and CPUs that go down disrupt nothing.
@@ -47,7 +47,7 @@
 static struct tsct_disruption_page *disruption_page;
 static DECLARE_WAIT_QUEUE_HEAD(disruption_wait);
 
-/* The two halves of the count: no number of steps carries into the count of the counter. */
+/* Returns a half of the count. Steps, in the low half, never carry into the high half. */
 static atomic_t *disruption_half(int high)
 {
 	return (atomic_t *)&disruption_page->disruptions + high;
@@ -80,13 +80,13 @@ static void disruption_irq_work_fn(struct irq_work *work)
 	schedule_work(&disruption_work);
 }
 
-/* The timekeeping code calls with its lock held, where no work may be queued. */
+/* The timekeeping code calls the notifier with its lock held, so no work may be queued there. */
 static DEFINE_IRQ_WORK(disruption_irq_work, disruption_irq_work_fn);
 
 static void disruption_add(int high, u32 units, u32 cause)
 {
 	WRITE_ONCE(disruption_page->cause, cause);
-	smp_wmb();	/* pairs with the load fence of readers of count, then cause */
+	smp_wmb();	/* pairs with the load fence of readers, between count and cause */
 	atomic_add(units, disruption_half(high));
 	irq_work_queue(&disruption_irq_work);
 }
@@ -106,8 +106,8 @@ static void disruption_flush(void)
 /* ---- suspend ------------------------------------------------------------- */
 
 /*
- * The counter may stop or restart, and CLOCK_REALTIME is set from the hardware clock.
- * Programs run again before the last event, and find PENDING until then.
+ * The counter may stop or restart, and CLOCK_REALTIME is set from the hardware clock. Programs
+ * run again before the event that ends the suspend, and find PENDING until that event.
  */
 static int disruption_power_event(struct notifier_block *nb, unsigned long event,
 				  void *unused)
@@ -123,8 +123,8 @@ static int disruption_power_event(struct notifier_block *nb, unsigned long event
 	case PM_POST_SUSPEND:
 	case PM_POST_HIBERNATION:
 		/*
-		 * If PENDING is set, adding PENDING clears it and carries 1 into the count. It is
-		 * not set if the module was loaded after the suspend began.
+		 * If PENDING is set, adding PENDING clears it and carries 1 into the count.
+		 * PENDING is not set if the module was loaded after the suspend began.
 		 */
 		disruption_add(1, atomic_read(disruption_half(1)) & PENDING ? PENDING : COUNTER,
 			       TSCT_CAUSE_SUSPEND);
@@ -140,14 +140,14 @@ static struct notifier_block disruption_power = {
 
 /* ---- CLOCK_REALTIME and the kernel's clocksource -------------------------- */
 
-/* As of the last update; used by the notifier only, under the timekeeping lock */
+/* Values at the last update; only the notifier uses them, under the timekeeping lock */
 static struct timespec64 disruption_wall_to_monotonic;
 static u8 disruption_source_seq;
 static ktime_t disruption_offs_boot;
 static bool disruption_updated;
 
 /*
- * Called at every update of the kernel's timekeeping, with interrupts off and its lock held.
+ * Called at every update of timekeeping, with interrupts off and the timekeeping lock held.
  * @was_set: CLOCK_REALTIME was set, the clocksource or the offset of TAI changed, or the
  * system resumes
  */
@@ -168,7 +168,7 @@ static int disruption_time_event(struct notifier_block *nb, unsigned long was_se
 		WRITE_ONCE(disruption_check_cpus, true);
 		tsct_disrupt(TSCT_CAUSE_CLOCKSOURCE);
 	} else if (slept && !(atomic_read(disruption_half(1)) & PENDING)) {
-		/* Xen saves and restores a guest without events of power management. */
+		/* Xen saves and restores a guest without power management events. */
 		tsct_disrupt(TSCT_CAUSE_SUSPEND);
 	} else if (step) {
 		disruption_add(0, 1, atomic_read(disruption_half(1)) & PENDING ?
@@ -185,7 +185,7 @@ static struct notifier_block disruption_time = {
 
 static DEFINE_SPINLOCK(disruption_restore_lock);	/* lock of the variables below */
 static u64 disruption_restore_seq;	/* restores since the module was loaded */
-static ktime_t disruption_restore_when;	/* CLOCK_MONOTONIC_COARSE at the last one */
+static ktime_t disruption_restore_when;	/* CLOCK_MONOTONIC_COARSE at the last restore */
 
 /*
  * The kernel's driver of VM Generation ID calls this after an ACPI interrupt. Without
@@ -227,7 +227,7 @@ void tsct_disruption_read(struct tsct_clock_snapshot *ret)
 
 /* ---- the device ----------------------------------------------------------- */
 
-/* file->private_data: the count that was last read from the file, a u64 as on any x86-64 */
+/* file->private_data: the count last read from the file, a u64 (pointers have 64 bits) */
 static int disruption_open(struct inode *inode, struct file *file)
 {
 	file->private_data = (void *)disruption_count();
@@ -246,7 +246,7 @@ static ssize_t disruption_read_count(struct file *file, char __user *to, size_t 
 	return sizeof(now);
 }
 
-/* Reports a change until it is read: no caller sees the results of some calls by epoll. */
+/* Reports a change until the count is read, because epoll discards the results of some calls. */
 static __poll_t disruption_poll(struct file *file, poll_table *table)
 {
 	poll_wait(file, &disruption_wait, table);
@@ -301,7 +301,7 @@ void tsct_disruption_device_exit(void)
 
 /* ---- init and exit -------------------------------------------------------- */
 
-/* The first count is random: params from before another load of the module are not valid. */
+/* The first count is random, so that params from before this load of the module are not valid. */
 int tsct_disruption_init(void)
 {
 	BUILD_BUG_ON(sizeof(struct tsct_disruption_page) > PAGE_SIZE);
@@ -313,10 +313,10 @@ int tsct_disruption_init(void)
 	return 0;
 }
 
-/* Registration fails only for a block that is registered already. */
+/* Registration fails only for a notifier block that is already registered. */
 int tsct_disruption_start(void)
 {
-	/* The notifier is called at once, with the kernel's present state. */
+	/* Registration calls the notifier at once, with the kernel's present state. */
 	pvclock_gtod_register_notifier(&disruption_time);
 	register_pm_notifier(&disruption_power);
 	register_random_vmfork_notifier(&disruption_restore);
@@ -331,7 +331,7 @@ void tsct_disruption_stop(void)
 	disruption_flush();
 }
 
-/* Nothing counts disruptions any more: the CPU check has ended, too. */
+/* Nothing counts disruptions any more, because the CPU check has ended, too. */
 void tsct_disruption_exit(void)
 {
 	disruption_flush();

@@ -12,7 +12,7 @@
 
 /*
  * Parts of the module in the order of their initialization; they exit in reverse order.
- * Programs can hold the module once there is a device: nothing that fails may follow it.
+ * Once the device exists, programs can hold the module, so no part that may fail follows.
  */
 static const struct {
 	int (*init)(void);

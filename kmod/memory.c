@@ -2,11 +2,11 @@
 /*
  * Memory of channels: layout and allocation. The memory consists of single pages,
  * mapped to user space one by one in the fault handler and, for the kernel, together by
- * vmap(). They are charged to the memory cgroup of the creator, or of the kernel.
+ * vmap(). The pages are charged to the memory cgroup of the creator, or of the kernel.
  *
- * Reserved memory (reserved.c) is one range. The next channel uses its pages again whatever
- * their reference counts: a pin of a page (get_user_pages()) that outlives the channel would
- * show the next channel's events. So user space gets VM_PFNMAP maps, which allow no pins.
+ * Reserved memory (reserved.c) is one range. The next channel uses the same pages again whatever
+ * their reference counts: a pin of a page (get_user_pages()) that outlived the first channel
+ * would show the next channel's events. So user space gets VM_PFNMAP maps, which allow no pins.
  */
 #include <linux/bits.h>
 #include <linux/cpumask.h>
@@ -23,7 +23,7 @@
 
 static_assert(PAGE_SIZE == TSCT_PAGE_SIZE);
 
-/* 32-bit programs reach all offsets, too: mmap2() takes those below 2^44. */
+/* 32-bit programs can map all offsets, because mmap2() accepts offsets below 2^44. */
 #define FILE_SIZE_MAX	BIT_ULL(43)
 
 /* Allocation of a large ring fails with ENOMEM instead of invoking the OOM killer. */
@@ -39,12 +39,12 @@ static void memory_free_pages(struct page **pages, u32 nr)
 }
 
 /*
- * Allocates @nr zeroed single pages near @node. Returns the address of a mapping of all,
- * or an ERR_PTR(): -ENOMEM; -EINTR: a fatal signal, if the pages are charged to the
- * caller's memory cgroup and @gfp allows sleeping.
+ * Allocates @nr zeroed single pages near @node. Returns the address of a mapping
+ * of all pages, or an ERR_PTR(): -ENOMEM; -EINTR: a fatal signal, only if the
+ * pages are charged to the caller's memory cgroup and @gfp allows sleeping.
  *
- * Fails at once if the host has too little memory: this allocation does not invoke the OOM
- * killer, but if it took all memory, the next small allocation of any task would.
+ * Fails at once if the host has too little memory: this allocation does not invoke the OOM killer,
+ * but if it took all memory, the next small allocation of any task would invoke the OOM killer.
  */
 static void *memory_alloc_pages(u32 nr, int node, gfp_t gfp,
 				struct page ***ret_pages)
@@ -103,7 +103,7 @@ int tsct_channel_alloc_head(struct tsct_kchannel *channel, gfp_t gfp)
 
 	if (channel->reserved)
 		addr = tsct_reserved_at(channel->reserved, channel->reserved->head_offset);
-	/* Fails here: otherwise the first rings would use up memory before the last ones fail. */
+	/* Fails here: else the first rings would use up memory before the last rings fail. */
 	else if (si_mem_available() < (long)(channel->bytes >> PAGE_SHIFT))
 		addr = ERR_PTR(-ENOMEM);
 	else
@@ -153,7 +153,7 @@ int tsct_channel_add_ring(struct tsct_kchannel *channel, u32 cpu, gfp_t gfp)
 	return 0;
 }
 
-/* Returns the address of the page at page offset @pgoff of the channel's file; NULL: none. */
+/* Returns the address of the page at page offset @pgoff of the channel's file; NULL: no page. */
 static void *memory_find_page(struct tsct_kchannel *channel, u64 pgoff)
 {
 	const struct tsct_channel_header *file = &channel->file;
@@ -179,7 +179,7 @@ vm_fault_t tsct_channel_fault(struct tsct_kchannel *channel, struct vm_fault *vm
 
 	if (!addr)
 		return VM_FAULT_SIGBUS;
-	/* Rings of CPUs that were added later have pages of their own in any channel. */
+	/* Even in reserved memory, rings of CPUs that were added later have their own pages. */
 	if (channel->reserved)
 		return vmf_insert_pfn(vmf->vma, vmf->address, is_vmalloc_addr(addr) ?
 				      vmalloc_to_pfn(addr) : PHYS_PFN(__pa(addr)));

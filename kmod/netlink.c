@@ -2,7 +2,7 @@
 /*
  * The generic netlink family: news for multicast groups, and no requests.
  * Documentation/netlink/tsctrace.yaml specifies it. Anyone in the initial network namespace
- * can listen, without access to the device: news about channels contain only ids.
+ * can listen without access to the device, so news about channels contain only ids.
  */
 #include <linux/module.h>
 #include <net/genetlink.h>
@@ -30,7 +30,7 @@ static struct genl_family netlink_family = {
 	.n_mcgrps = ARRAY_SIZE(netlink_groups),
 };
 
-/* Returns a message @cmd for a group; NULL: nobody listens, or there is no memory. */
+/* Returns a message @cmd for a group; NULL: the group has no listeners, or memory ran out. */
 static struct sk_buff *netlink_begin(enum netlink_group group, u8 cmd)
 {
 	struct sk_buff *skb;
@@ -44,7 +44,7 @@ static struct sk_buff *netlink_begin(enum netlink_group group, u8 cmd)
 	return NULL;
 }
 
-/* Sends a message of netlink_begin(). @err: result of appending its attributes */
+/* Sends a message of netlink_begin(). @err: result of appending the attributes */
 static void netlink_end(struct sk_buff *skb, enum netlink_group group, int err)
 {
 	if (err) {
@@ -60,7 +60,7 @@ void tsct_netlink_disrupted(const struct tsct_clock_snapshot *now, u32 source)
 {
 	struct sk_buff *skb = netlink_begin(NETLINK_GROUP_CLOCK, TSCT_GENL_CMD_DISRUPTED);
 
-	/* Aligned to 4 bytes only, as x86-64 needs no padding. */
+	/* The u64 is aligned to 4 bytes only, because x86-64 needs no padding. */
 	if (skb)
 		netlink_end(skb, NETLINK_GROUP_CLOCK,
 			    nla_put(skb, TSCT_GENL_CLOCK_DISRUPTIONS, sizeof(u64),

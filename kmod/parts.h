@@ -8,7 +8,7 @@
 
 /* ---- cpucheck.c ---- */
 
-/* Checks all CPUs, from now on after hotplug too, and chooses the source of cycles. */
+/* Checks all CPUs, now and after each later hotplug, and chooses the source of cycles. */
 int tsct_cpucheck_init(void);
 void tsct_cpucheck_exit(void);
 void tsct_cpucheck_report(void);	/* Logs one line about the state of the TSC. */
@@ -24,7 +24,7 @@ int tsct_cpucheck_run(void);
 /* Schedules a work item that checks every online CPU again. */
 void tsct_cpucheck_schedule(void);
 
-/* Reads the kernel's clocks at one TSC value. Returns false if its clocksource is another. */
+/* Reads the kernel's clocks at one TSC value. Returns false if the clocksource is not the TSC. */
 bool tsct_cpucheck_snapshot(struct tsct_clock_snapshot *ret);
 
 /*
@@ -36,8 +36,8 @@ struct tsct_cpu_check *tsct_cpucheck_get(struct tsct_check *check);
 /* ---- disruption.c ---- */
 
 /*
- * Counts events that invalidate clock params. tsct_disruption_init() makes
- * the page; start() follows the kernel's events, device_init() lets programs map the page.
+ * Counts events that invalidate clock params. tsct_disruption_init() makes the page;
+ * _start() subscribes to the kernel's events, _device_init() lets programs map the page.
  */
 int tsct_disruption_init(void);
 int tsct_disruption_start(void);
@@ -54,7 +54,7 @@ void tsct_disruption_read(struct tsct_clock_snapshot *ret);
 
 /* ---- netlink.c ---- */
 
-/* The generic netlink family: first part of the module to begin, and last to end. */
+/* The generic netlink family: the first part of the module to start and the last to stop. */
 int tsct_netlink_init(void);
 void tsct_netlink_exit(void);
 

@@ -5,8 +5,8 @@
  * outlive a panic. The content from a previous boot stays, and can be read, until it is
  * discarded. See section 5 of tsctrace/abi_reserved.h.
  *
- * Of a previous boot's content, the module reads only the header, to decide whether there
- * is something to keep: user space parses the rest.
+ * Of a previous boot's content, the module reads only the header, to
+ * decide whether to keep the content: user space parses the rest.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -51,7 +51,7 @@ static struct tsct_reserved_header *reserved_header(void)
 	return reserved_memory;
 }
 
-/* Lays out the memory for channels of this boot. If it is too small, its content stays. */
+/* Lays out the memory for channels of this boot. If the memory is too small, its content stays. */
 static int reserved_format(void)
 {
 	struct tsct_reserved_header *header = reserved_header();
@@ -65,9 +65,9 @@ static int reserved_format(void)
 	lockdep_assert_held(&reserved_lock);
 	if (err)
 		return err;
-	/* release: readers ignore all without a valid checksum, whatever was stored before */
+	/* release: readers ignore memory without a valid checksum, whatever was stored before */
 	smp_store_release(&header->checksum, 0);
-	/* The former content is invalid before any of it changes. */
+	/* The former content is marked invalid before any part of it changes. */
 	smp_mb();
 	memset(header, 0, PAGE_SIZE);
 	*header = layout;
@@ -84,7 +84,7 @@ static int reserved_format(void)
 
 /* ---- the clock --------------------------------------------------------- */
 
-/* A writer that ends before the copy is complete leaves a wrong checksum. */
+/* If this function is cut off before the copy is complete, the checksum is wrong. */
 static int reserved_store(struct tsct_reserved_clock *clock)
 {
 	const struct tsct_reserved_header *header = reserved_header();
@@ -98,9 +98,9 @@ static int reserved_store(struct tsct_reserved_clock *clock)
 		clock->checksum = tsct_reserved_clock_sum(clock, nr_cpu_ids);
 		to = reserved_memory + header->clock_offset +
 			clock->seq % TSCT_RESERVED_CLOCKS * header->clock_stride;
-		/* release: the previous copy is complete. Hardly any content has the checksum 0. */
+		/* release: the other copy is complete. 0 is hardly ever a valid checksum. */
 		smp_store_release(&to->checksum, 0);
-		/* The old copy is invalid before any of it changes. */
+		/* This copy is marked invalid before any part of it changes. */
 		smp_mb();
 		memcpy((void *)to + sizeof(to->checksum), (void *)clock + sizeof(to->checksum),
 		       bytes - sizeof(to->checksum));
@@ -112,7 +112,7 @@ static int reserved_store(struct tsct_reserved_clock *clock)
 	return err;
 }
 
-/* Copies through a buffer: page faults, which may take long, happen without the lock. */
+/* Copies through a buffer, so that page faults, which may take long, need no lock. */
 long tsct_reserved_store(const struct tsct_clock_store *arg)
 {
 	struct tsct_reserved_clock *clock;
@@ -141,7 +141,7 @@ long tsct_reserved_store(const struct tsct_clock_store *arg)
 
 /* ---- channels ---------------------------------------------------------- */
 
-/* Returns the lowest offset at which @bytes bytes are free; 0: there is none. */
+/* Returns the lowest offset at which @bytes bytes are free; 0: no such offset. */
 static u64 reserved_find(u64 bytes)
 {
 	u64 offset = reserved_header()->data_offset;
@@ -161,7 +161,7 @@ static u64 reserved_find(u64 bytes)
 		offset : 0;
 }
 
-/* Returns the bytes of reserved memory of users without CAP_SYS_RESOURCE. */
+/* Returns the bytes of reserved memory that users without CAP_SYS_RESOURCE hold. */
 static u64 reserved_unprivileged(void)
 {
 	u64 bytes = 0;
@@ -174,8 +174,8 @@ static u64 reserved_unprivileged(void)
 }
 
 /*
- * Takes a part of the memory; users without CAP_SYS_RESOURCE may take half of it together.
- * Returns the index of the part, or -ENOSPC.
+ * Allocates a part of the memory. All users without CAP_SYS_RESOURCE together
+ * get at most half of it. Returns the index of the part, or -ENOSPC.
  */
 static int reserved_take(u64 bytes, bool privileged)
 {
@@ -206,7 +206,7 @@ static void reserved_clear(void *start, u64 bytes)
 	}
 }
 
-/* Takes memory for the rings that were charged, not for those of CPUs that are added later. */
+/* Allocates memory for the rings that were charged, not for rings of CPUs that are added later. */
 void tsct_reserved_alloc(struct tsct_kchannel *channel)
 {
 	u64 own = PAGE_ALIGN(TSCT_RESERVED_CHANNEL_SIZE(channel->file.nr_cpus));
@@ -266,7 +266,7 @@ void tsct_reserved_free(struct tsct_kchannel *channel)
 	if (!channel->reserved)
 		return;
 	WRITE_ONCE(reserved_header()->channels[channel->reserved_slot], 0);
-	smp_wmb();	/* the table has no entry of the channel when its memory is reused */
+	smp_wmb();	/* the table's entry is cleared before the channel's memory is reused */
 	mutex_lock(&reserved_lock);
 	reserved_parts[channel->reserved_slot].bytes = 0;
 	mutex_unlock(&reserved_lock);
@@ -297,7 +297,7 @@ long tsct_reserved_read(struct tsct_previous_read *arg)
 
 	if (!capable(CAP_SYS_ADMIN))
 		return -EPERM;
-	/* Through a buffer, as in tsct_reserved_store() */
+	/* Copies through a buffer, as tsct_reserved_store() does. */
 	arg->len = min_t(u32, arg->len, TSCT_PREVIOUS_READ_MAX);
 	buffer = kvmalloc(arg->len ?: 1, GFP_KERNEL);
 	if (!buffer)
@@ -319,8 +319,8 @@ long tsct_reserved_read(struct tsct_previous_read *arg)
 /* ---- init and exit ----------------------------------------------------- */
 
 /*
- * Called at a panic, with the other CPUs stopped: stores the moment of the panic, and writes
- * the CPUs' caches back to memory, as a reset drops their content.
+ * Called at a panic, with the other CPUs stopped: stores the moment of the panic,
+ * and writes the CPUs' caches back to memory, because a reset discards the caches.
  */
 static int reserved_panic(struct notifier_block *block, unsigned long event, void *text)
 {
@@ -356,7 +356,7 @@ static void reserved_open(void)
 	lockdep_assert_held(&reserved_lock);
 	for (i = 0; found && i < TSCT_RESERVED_CHANNELS; i++)
 		channels += !!header->channels[i];
-	/* A module of this boot made its header invalid when it was unloaded. */
+	/* A valid header is of a previous boot: a module makes its header invalid at its exit. */
 	if (channels) {
 		reserved_previous = true;
 		pr_info("reserved memory: has channels of a previous boot: copy them with trace-ctl snapshot --previous-boot, then free the memory with --discard\n");
@@ -375,7 +375,7 @@ int tsct_reserved_init(void)
 	if (!tsct_reserve_mem_find(TSCT_RESERVED_NAME, &start, &size))
 		return 0;
 	if (!PAGE_ALIGNED(start) || size < PAGE_SIZE) {
-		pr_warn("reserved memory: not used, because it is not aligned to pages, or less than one: use reserve_mem=SIZE:4096:tsctrace\n");
+		pr_warn("reserved memory: not used, because it is not aligned to pages, or smaller than a page: use reserve_mem=SIZE:4096:tsctrace\n");
 		return 0;
 	}
 	reserved_memory = memremap(start, size, MEMREMAP_WB);
@@ -391,7 +391,7 @@ int tsct_reserved_init(void)
 	return 0;
 }
 
-/* The memory of a previous boot is kept for the next load of the module. */
+/* Keeps the content of a previous boot for the next load of the module. */
 void tsct_reserved_exit(void)
 {
 	if (!reserved_memory)

@@ -23,9 +23,9 @@
 #include "ring.h"
 
 /*
- * Counts a lost event by an atomic increment. In a user channel, programs on any CPU
- * increment the same counter; in a kernel channel, an NMI may interrupt the increment.
- * Losses of the next second are not reported. Not inline: the fast path would use the stack.
+ * Counts a lost event by an atomic increment. In a user channel, programs on any CPU increment
+ * the same counter; in a kernel channel, an NMI may interrupt the increment. Further losses
+ * within a second are not reported. Not inline, or the fast path would use the stack.
  */
 static noinline notrace void channel_count_lost(struct tsct_kchannel *channel, u64 *lost)
 {
@@ -66,9 +66,9 @@ static __always_inline void record_fill_header(struct tsct_record *record,
 }
 
 /*
- * Stores a pad up to the end of the block at @head, and the header of the next block.
- * Programs can overwrite the event count in the header of the block at @head, so that
- * count is used only to compute the count in the next header.
+ * Stores a pad up to the end of the block at @head, and the header of the next
+ * block. Programs can overwrite the event count in the header of the block at @head,
+ * so this event count is used only to compute the event count in the next header.
  */
 static notrace void ring_begin_block(struct tsct_ring *ring,
 				     const struct tsct_ring_slot *slot, u64 head,
@@ -87,7 +87,7 @@ static notrace void ring_begin_block(struct tsct_ring *ring,
 
 /*
  * Returns the cycles of the next record. Sources other than the TSC may go back a little when
- * an NMI reads them in the middle of their update: then returns those of the last record.
+ * an NMI reads them in the middle of their update: then returns the last record's cycles.
  */
 static notrace u64 ring_next_cycles(struct tsct_ring *ring)
 {
@@ -101,10 +101,10 @@ static notrace u64 ring_next_cycles(struct tsct_ring *ring)
 }
 
 /*
- * Writes a record of at most @max bytes of payload at @head, and publishes it. Begins a
- * new block if necessary, and counts the event as lost if it is too big or the ring is full.
- * The record lies inside the ring's data for any head. @cycles: not before the last record's.
- * Returns 0 and the new head, -ENOSPC or -EMSGSIZE.
+ * Writes a record of at most @max bytes of payload at @head, and publishes it.
+ * Begins a new block if necessary, and counts the event as lost if it is too large
+ * or the ring is full. The record lies inside the ring's data for any head. @cycles:
+ * at least the last record's. Returns 0 and the new head, -ENOSPC or -EMSGSIZE.
  */
 static __always_inline int ring_put_record(struct tsct_ring *ring, u64 head, u32 max,
 					   u64 cycles, u32 tid, u32 id,
@@ -140,12 +140,12 @@ static __always_inline int ring_put_record(struct tsct_ring *ring, u64 head, u32
 /* ---- kernel channels -------------------------------------------------- */
 
 /*
- * A probe or a function tracer on this path could emit an event in the middle of an emit;
- * that event would be lost (TSCT_LOST_NESTED). So the functions of this file are not traced,
- * and no probe can be set on the entries of the path.
+ * A probe or a function tracer on the emit path could emit an event in the middle
+ * of an emit; that event would be lost (TSCT_LOST_NESTED). So the functions of
+ * this file are not traced, and no probe can be set on the entries of the path.
  */
 
-/* Returns the largest payload of an event of the kernel: interrupts are off while it is copied. */
+/* Returns the largest payload of a kernel event, which is copied with interrupts off. */
 static __always_inline u32 ring_kernel_payload_max(const struct tsct_ring *ring)
 {
 	return min_t(u32, tsct_payload_max(&ring->geo), TSCT_KERNEL_PAYLOAD_MAX);
@@ -174,7 +174,7 @@ static notrace u32 ring_lookahead(const struct tsct_ring *ring)
 	return min_t(u64, left, ring->geo.data_size - used);
 }
 
-/* `busy` is read only by this writer and NMIs of its CPU: compiler barriers suffice. */
+/* Only this writer and NMIs of its CPU read `busy`, so compiler barriers suffice. */
 static __always_inline void ring_set_busy(struct tsct_ring *ring, u32 busy)
 {
 	barrier();
@@ -183,7 +183,7 @@ static __always_inline void ring_set_busy(struct tsct_ring *ring, u32 busy)
 }
 
 /*
- * Writes a record at the ring's head, and prepares the fast path for those that follow.
+ * Writes a record at the ring's head, and prepares the fast path for the next records.
  * Returns 0, -ENOSPC or -EMSGSIZE; *ret_notify is true if `notify` must be queued.
  */
 static noinline notrace int ring_append(struct tsct_ring *ring, u64 cycles, u32 tid, u32 id,
@@ -194,7 +194,7 @@ static noinline notrace int ring_append(struct tsct_ring *ring, u64 cycles, u32 
 	u64 rest;
 	u32 left;
 
-	/* A lost event changes nothing that a reader waits for. */
+	/* A reader does not wait for lost events. */
 	if (err)
 		return err;
 	left = ring_lookahead(ring);
@@ -203,7 +203,7 @@ static noinline notrace int ring_append(struct tsct_ring *ring, u64 cycles, u32 
 		left = rest ? min_t(u64, left, rest - 1) : left;
 		*ret_notify |= !rest;
 	}
-	/* If this store overwrites a 0 of watch.c in `left`, watch.c stores the 0 again. */
+	/* If this store overwrites a 0 that watch.c stored, watch.c stores the 0 again. */
 	WRITE_ONCE(ring->left, left);
 	ring->next = ring->data + (ring->head & (ring->geo.data_size - 1));
 	return 0;
@@ -212,9 +212,9 @@ static noinline notrace int ring_append(struct tsct_ring *ring, u64 cycles, u32 
 NOKPROBE_SYMBOL(ring_append);
 
 /*
- * Records the event that an NMI left in `nested`, with the cycles that the NMI read, or
- * @cycles, those of the interrupted record, if these are later: cycles never decrease in a
- * ring. `busy` is TAKEN until the ring is consistent again.
+ * Records the event that an NMI left in `nested`, with the later of the cycles
+ * that the NMI read and @cycles, the interrupted record's cycles: cycles never
+ * decrease in a ring. `busy` is TAKEN until the ring is consistent again.
  */
 static noinline notrace void ring_put_nested(struct tsct_ring *ring, u64 cycles)
 {
@@ -259,14 +259,14 @@ static noinline notrace int ring_emit_slow(struct tsct_ring *ring, u32 id,
 NOKPROBE_SYMBOL(ring_emit_slow);
 
 /*
- * An NMI or a debug exception that interrupted the ring's writer cannot wait for it: leaves
- * the event to that writer. There is room for one event: counts as lost all others until
- * the writer has recorded it, and those that are too large.
+ * An NMI or a debug exception that interrupted the ring's writer cannot wait for that writer,
+ * and leaves the event to the writer. There is room for one event: until the writer has
+ * recorded this event, further events count as lost, and so do events that are too large.
  */
 static noinline notrace int ring_emit_nested(struct tsct_ring *ring, u32 id,
 					     const void *payload, u32 len)
 {
-	/* An NMI may interrupt a debug exception right here. */
+	/* An NMI may interrupt a debug exception at this point. */
 	if (len > min_t(u32, ring_kernel_payload_max(ring), TSCT_NESTED_PAYLOAD_MAX) ||
 	    cmpxchg_local(&ring->busy, TSCT_RING_BUSY, TSCT_RING_TAKEN) != TSCT_RING_BUSY) {
 		ring_count_lost(ring, TSCT_LOST_NESTED);
@@ -283,7 +283,7 @@ NOKPROBE_SYMBOL(ring_emit_nested);
 
 #define SMALL_MAX	64
 
-/* Copies as memcpy() without a call, so that the fast path saves no registers. */
+/* Copies like memcpy(), but without a call, so that the fast path saves no registers. */
 static __always_inline void payload_copy_small(u8 *to, const u8 *from, u32 len)
 {
 	for (; len >= 8; len -= 8, to += 8, from += 8) {
@@ -298,8 +298,8 @@ static __always_inline void payload_copy_small(u8 *to, const u8 *from, u32 len)
 
 /*
  * Fast path of an emit: if a record with @len bytes of payload fits into the ring->left bytes
- * that need no further checks (see ring_lookahead()), sets *ret to a record with its header,
- * and returns true. Reads ring->left once, as watch.c may set it to 0 on another CPU.
+ * that need no further checks (see ring_lookahead()), sets *ret to that record, with its
+ * header, and returns true. Reads ring->left once, as watch.c may set it to 0 on another CPU.
  */
 static __always_inline bool ring_begin_small(struct tsct_ring *ring, u32 id, u32 len,
 					     struct tsct_record **ret)
@@ -322,7 +322,7 @@ static __always_inline void ring_publish_small(struct tsct_ring *ring,
 {
 	/* release: pairs with the reader's acquire of head */
 	smp_store_release(&ring->producer->head, ring->head);
-	/* Programs cannot write to the record: it has the cycles that were stored. */
+	/* Programs cannot write to the record, so its cycles are as stored. */
 	if (unlikely(!ring_release(ring)))
 		ring_put_nested(ring, record->cycles);
 }
@@ -341,7 +341,7 @@ static __always_inline void payload_touch(const u8 *payload, u32 len)
 		READ_ONCE(payload[len - 1]);
 }
 
-/* Emits a payload of any size. Not inline: the fast path would save more registers. */
+/* Emits a payload of any size. Not inline, or the fast path would save more registers. */
 static noinline notrace int ring_emit_any(struct tsct_ring *ring, u32 id,
 					  const void *payload, u32 len)
 {
@@ -365,8 +365,8 @@ static __always_inline bool event_id_is_valid(u32 id)
 }
 
 /*
- * Emits an event with interrupts off: only a writer in an NMI can interrupt it. Payloads
- * of 8 bytes, the most frequent, have separate code with constant sizes.
+ * Emits an event with interrupts off: only an NMI or a debug exception can interrupt
+ * it. Payloads of 8 bytes, the most frequent, have separate code with constant sizes.
  */
 static __always_inline int channel_emit(struct tsct_kchannel *channel, u32 id,
 					const void *payload, u32 len)
@@ -411,7 +411,7 @@ NOKPROBE_SYMBOL(tsct_emit);
 /*
  * Interrupts are off from the lookup to the end of the emit. synchronize_rcu() in
  * channel_free() also waits for code with interrupts off, so rcu_read_lock() is not needed,
- * even if the caller has not taken it, as in a BPF program that may sleep.
+ * even if the caller is not in an RCU read-side section, as in a BPF program that may sleep.
  */
 __bpf_kfunc notrace int tsct_bpf_emit(u64 handle, u32 id, const void *payload, u32 payload__sz)
 {

@@ -40,25 +40,25 @@ struct tsct_ring {
 	 * path queues the channel's `notify`, if notify_armed is set
 	 */
 	u64 notify_at;
-	/* For kernel channels only: event that interrupted the ring's writer, which records it */
+	/* For kernel channels only: event that interrupted the writer; the writer records it */
 	struct tsct_record nested;
 	u8 nested_payload[];
 } ____cacheline_aligned;
 
-/* Largest payload of an event in `nested`, bytes; rings of user channels have no room for one */
+/* Size of nested_payload, bytes; rings of user channels have no nested_payload */
 #define TSCT_NESTED_PAYLOAD_MAX	1024
 
 /*
- * Values of tsct_ring.busy. A writer subtracts 1 at its end, by one instruction, as any
- * interrupt of this CPU, and nothing else, may come between: with BUSY that gives IDLE; with
- * PENDING it gives TAKEN, and the writer records the event in `nested`.
+ * Values of tsct_ring.busy. A writer subtracts 1 at its end, by one instruction
+ * without lock prefix, because only interrupts of this CPU also change the value. BUSY
+ * becomes IDLE. PENDING becomes TAKEN, and the writer records the event in `nested`.
  */
 #define TSCT_RING_IDLE		0
 #define TSCT_RING_BUSY		1	/* a writer, and room for an event in `nested` */
 #define TSCT_RING_TAKEN		3	/* `nested` is being written or read */
 #define TSCT_RING_PENDING	4	/* `nested` has an event */
 
-/* Returns the bytes from @head to notify_at; 0: it is reached. */
+/* Returns the bytes from @head to notify_at; 0: @head has reached notify_at. */
 static __always_inline u64 tsct_ring_notify_rest(const struct tsct_ring *ring, u64 head)
 {
 	u64 rest = tsct_pos_distance(head, READ_ONCE(ring->notify_at));
@@ -76,7 +76,7 @@ static __always_inline u64 tsct_source_read(u32 source)
 
 /*
  * tsct_ring_write - write a record to this CPU's ring for a user program
- * @payload: kernel memory, @len bytes; not read if it is too big
+ * @payload: kernel memory, @len bytes; not read if @len is too large
  *
  * Process context only. Returns 0, or, with the event counted as lost: -ENOSPC: ring
  * full, -EMSGSIZE: payload too big, -ENXIO: no ring on this CPU.

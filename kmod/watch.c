@@ -19,8 +19,8 @@
 #define WATCH_MS	10	/* least time between two runs of the work item, ms */
 
 /*
- * Returns the bytes ever written to all rings, modulo 2^48, which change with every record.
- * The first block header of a ring does not count, so a new ring adds 0.
+ * Returns the bytes ever written to all rings, modulo 2^48: a sum that every record
+ * changes. The first block header of a ring does not count, so a new ring adds 0.
  */
 static u64 channel_head_sum(struct tsct_kchannel *channel)
 {
@@ -33,7 +33,7 @@ static u64 channel_head_sum(struct tsct_kchannel *channel)
 	return TSCT_HEAD_POS(sum);
 }
 
-/* Returns the unread bytes of all rings; U64_MAX: one ring is half full. */
+/* Returns the unread bytes of all rings; U64_MAX: a ring is at least half full. */
 static u64 channel_unread(struct tsct_kchannel *channel)
 {
 	struct tsct_ring *ring;
@@ -41,7 +41,7 @@ static u64 channel_unread(struct tsct_kchannel *channel)
 	u32 cpu;
 
 	tsct_for_each_ring(ring, cpu, channel) {
-		/* Loads the tail first: a tail ahead of the head looks like a full ring. */
+		/* Loads the tail first, because a tail ahead of the head looks like a full ring. */
 		tail = smp_load_acquire(&ring->consumer->tail);
 		unread = tsct_ring_unread(&ring->geo, tail,
 					  READ_ONCE(ring->producer->head));
@@ -53,9 +53,9 @@ static u64 channel_unread(struct tsct_kchannel *channel)
 }
 
 /*
- * Returns the bytes that are missing until the watcher is ready; 0: none. @sum: result of
- * channel_head_sum(). In an overwrite channel half a ring is enough: after more, events could be
- * overwritten before they are read.
+ * Returns the bytes that are missing until the watcher is ready; 0: it is
+ * ready. @sum: result of channel_head_sum(). In an overwrite channel half a
+ * ring is enough: with more, events could be overwritten before they are read.
  */
 static u64 watcher_missing(const struct tsct_watcher *watcher, u64 sum)
 {
@@ -72,10 +72,10 @@ static u64 watcher_missing(const struct tsct_watcher *watcher, u64 sum)
 }
 
 /*
- * Reports the new bytes of an overwrite channel once. A report to a caller that is
- * about to wait (@waits) is preliminary, and stored in offered_sum: epoll calls again,
- * without @waits, before it reports to user space, and that second report is final.
- * poll() does not call again: its report becomes final when the next poll() begins.
+ * Reports the new bytes of an overwrite channel once. A report to a caller that is about
+ * to wait (@waits) is preliminary, and stored in offered_sum: epoll calls again, without
+ * @waits, before it reports to user space, and that second report is final. poll() does
+ * not call again: a report to poll() becomes final when the next poll() begins.
  */
 bool tsct_watcher_ready(struct tsct_watcher *watcher, bool waits)
 {
@@ -115,7 +115,7 @@ void tsct_watcher_remove(struct tsct_watcher *watcher)
 	mutex_unlock(&watcher->channel->watch_lock);
 }
 
-/* Wakes sleeping tasks, which may have waited for more bytes than the new watermark. */
+/* Wakes sleeping tasks, because they may wait for more bytes than the new watermark. */
 void tsct_watcher_set(struct tsct_watcher *watcher, u64 bytes)
 {
 	WRITE_ONCE(watcher->watermark, max(bytes, 1ULL));
@@ -123,22 +123,22 @@ void tsct_watcher_set(struct tsct_watcher *watcher, u64 bytes)
 				   EPOLLIN | EPOLLRDNORM);
 }
 
-/* ---- what wakes sleepers ------------------------------------------------ */
+/* ---- waking of sleepers ------------------------------------------------- */
 
 /*
- * Nothing polls the rings while a reader waits. Each of n rings may take an nth of the bytes that
- * are missing: as long as none has taken that, all together have not reached the watermark.
- * Beyond its share, a ring's next emit takes the slow path, which queues `notify`, which queues
- * the work item below: that wakes the reader, or divides the bytes that are missing then.
- * The work item is unbound, as the emit's CPU may be isolated.
+ * Nothing polls the rings while a reader waits. Each of n rings has an nth of the missing bytes
+ * as its share: as long as no ring has received its share, all rings together have not reached
+ * the watermark. Beyond the share, a ring's next emit takes the slow path, which queues
+ * `notify`, which queues the work item below. The work item wakes the reader, or divides the
+ * bytes that are then missing. The work item is unbound, as the emit's CPU may be isolated.
  *
- * A writer may overwrite the 0 in `left` by which channel_arm() sends it to the slow path. So the
- * work item runs again until a grace period has passed since then, so that every emit that had
- * read the former `left` has ended, and each `left` is within its ring's share. Then only slow
- * paths enlarge it, within that share, and the work item rests until `notify`.
+ * A writer may overwrite the 0 in `left` by which channel_arm() sends the writer to the slow path.
+ * So the work item runs again until a grace period has passed since channel_arm(), so that every
+ * emit that had read the former `left` has ended, and each `left` is within its ring's share. From
+ * then on only slow paths enlarge `left`, within the share, and the work item rests until `notify`.
  */
 
-/* Divides the bytes that are missing until the first watcher is ready. */
+/* Divides among the rings the bytes that are missing until the first watcher is ready. */
 static void channel_arm(struct tsct_kchannel *channel)
 {
 	u64 half = channel->geo.data_size / 2, share = U64_MAX, sum, unread;
@@ -169,8 +169,8 @@ static void channel_arm(struct tsct_kchannel *channel)
 			   min(share, max(1ULL, half - min(half, unread))));
 	}
 	/*
-	 * A writer that reads 0 in `left` also reads true and the new notify_at, as x86 keeps
-	 * the order of stores and the order of loads.
+	 * A writer that reads 0 in `left` also reads notify_armed as true, and the
+	 * new notify_at, as x86 keeps the order of stores and the order of loads.
 	 */
 	smp_wmb();
 	WRITE_ONCE(channel->notify_armed, true);
@@ -206,7 +206,7 @@ static void channel_watch_after(struct tsct_kchannel *channel, unsigned int ms)
 	mod_delayed_work(system_unbound_wq, &channel->watch, msecs_to_jiffies(ms));
 }
 
-/* Runs in interrupt context, with PREEMPT_RT, too. */
+/* Runs in interrupt context, even with PREEMPT_RT. */
 void tsct_channel_notify_fn(struct irq_work *work)
 {
 	struct tsct_kchannel *channel = container_of(work, struct tsct_kchannel, notify);
@@ -217,8 +217,8 @@ void tsct_channel_notify_fn(struct irq_work *work)
 }
 
 /*
- * A sleeping task was on the wait queue before it last read the rings' heads: records
- * written later change the sum of the heads, and this work item wakes the task.
+ * A sleeping task was on the wait queue before it last read the rings' heads. Records
+ * written after that change the sum of the heads, so this work item wakes the task.
  */
 void tsct_channel_watch_fn(struct work_struct *work)
 {
@@ -239,7 +239,7 @@ void tsct_channel_watch_fn(struct work_struct *work)
 		channel->watch_sum = sum;
 	else
 		rest = channel_is_armed(channel);
-	/* A task that is not seen here yet arms by itself in tsct_channel_watch(). */
+	/* A task that is not yet seen here calls channel_arm() itself, in tsct_channel_watch(). */
 	if (!ready && !rest && waitqueue_active(&channel->wait))
 		channel_arm(channel);
 	mutex_unlock(&channel->watch_lock);

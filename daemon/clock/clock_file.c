@@ -92,9 +92,9 @@ static int reuse_file(struct clock_file *file, const __u8 boot_id[16])
 }
 
 /*
- * Replaces the clock file instead of truncating it: truncation would raise SIGBUS in
- * processes that have the file mapped. These processes keep the old file, whose clock
- * goes into holdover.
+ * Replaces the clock file by a new one, because truncation would raise
+ * SIGBUS in processes that map the old file. These processes keep the old
+ * file, whose clock goes into holdover.
  */
 static int create_file(struct clock_file *file, const __u8 boot_id[16])
 {
@@ -198,7 +198,7 @@ void clock_file_revive(struct clock_file *file)
 
 /* ---- publishing --------------------------------------------------------- */
 
-/* Returns the committed state: copy 1 of the clock page, which only this process writes. */
+/* Returns the committed state, copy 1 in the clock page. Only this process writes the page. */
 static const struct tsct_clock_state *published(const struct clock_file *file)
 {
 	return &file->page->copy[1].state;

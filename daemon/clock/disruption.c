@@ -19,15 +19,15 @@
 /* ---- comparison of two samples ------------------------------------------ */
 
 /*
- * Least change of the difference of two clocks that is a disruption, ns. Smaller changes
- * may be due to the clocks' values, which are truncated to whole ns.
+ * Least change of the difference of two clocks that is a disruption, ns. A
+ * smaller change may be a rounding error, because the clocks return whole ns.
  */
 #define CONSTANT_NS	1000
 
 __u32 disruption_compare(const struct disruption *before,
 			 const struct disruption *now)
 {
-	/* A lower count of restores does not show a restore: the module was loaded again. */
+	/* A count of restores that is lower than before means that the module was loaded again. */
 	if ((before->has_vmclock && now->has_vmclock &&
 	     (before->vm_marker != now->vm_marker ||
 	      before->vm_generation != now->vm_generation)) ||
@@ -41,15 +41,15 @@ __u32 disruption_compare(const struct disruption *before,
 	    (*before->clocksource && *now->clocksource &&
 	     strcmp(before->clocksource, now->clocksource)))
 		return TSCT_CAUSE_CLOCKSOURCE;
-	/* The module has counted a disruption of the counter. If a step followed it, its own
-	 * cause is not known any more. A module that was loaded again has another count. */
+	/* The module has counted a disruption of the counter, or was loaded again. If @now's cause
+	 * is a step, the step came after the disruption, and the disruption's cause is lost. */
 	if (before->count && now->count && before->count >> 32 != now->count >> 32)
 		return now->cause == TSCT_CAUSE_NONE || now->cause == TSCT_CAUSE_STEP ?
 			TSCT_CAUSE_JUMP : now->cause;
 	/*
 	 * Steps are detected by comparing CLOCK_REALTIME with MONOTONIC, not by the
-	 * kernel's clock_was_set_seq, which also changes with the offset of TAI, nor by
-	 * TFD_TIMER_CANCEL_ON_SET, which reports late after a suspend.
+	 * kernel's clock_was_set_seq, which also changes with the offset of TAI,
+	 * nor by TFD_TIMER_CANCEL_ON_SET, which reports steps late after a suspend.
 	 */
 	if (now->realtime_min_ns > before->realtime_max_ns + CONSTANT_NS ||
 	    now->realtime_max_ns < before->realtime_min_ns - CONSTANT_NS)
@@ -109,7 +109,7 @@ void disruption_describe(const struct disruption *before,
  * most this far apart, ns. */
 #define COMPARE_GOOD_NS	200
 
-/* Measures @clock minus CLOCK_MONOTONIC: lower and upper bound, ns. */
+/* Measures a lower and an upper bound of @clock minus CLOCK_MONOTONIC, ns. */
 static void read_clock_offset(clockid_t clock, __s64 *ret_min_ns,
 			      __s64 *ret_max_ns)
 {
@@ -129,8 +129,8 @@ static void read_clock_offset(clockid_t clock, __s64 *ret_min_ns,
 	}
 }
 
-/* Copies the module's count of restores and the time of the last one to @d. If the count is
- * 0 (no restore since the module was loaded), @d's time stays. */
+/* Copies the module's count of restores and the time of the last restore to @d. If the
+ * count is 0 (no restore since the module was loaded), the time in @d is not changed. */
 static void take_restores(const struct tsct_clock_snapshot *snapshot,
 			  struct disruption *d)
 {
@@ -166,7 +166,7 @@ static void read_clocksource(struct disruption_reader *reader)
 
 	if (tsct_sysfs_file_line(&reader->clocksource, text, sizeof(text)) > 0)
 		copy_text(d->clocksource, sizeof(d->clocksource), text);
-	/* The current clocksource is always available: no need to read the second file. */
+	/* The current clocksource is always among the available ones: skip reading that list. */
 	if (!strcmp(d->clocksource, "tsc"))
 		d->tsc_unavailable = false;
 	else if (tsct_sysfs_file_line(&reader->clocksources, text, sizeof(text)) > 0)
@@ -186,7 +186,7 @@ static void read_cpus_online(struct disruption_reader *reader)
 
 /* ---- reading: the hypervisor -------------------------------------------- */
 
-/* First part of the vmclock page, as QEMU and Linux define it; little endian */
+/* First part of the vmclock page, as defined by QEMU and Linux; little endian */
 struct vmclock {
 	__u32 magic;
 	__u32 size;
@@ -226,13 +226,13 @@ static void read_vmclock(const struct vmclock *vm, struct disruption *d)
 		    VMCLOCK_GENERATION)
 			generation = __atomic_load_n(&vm->generation,
 						     __ATOMIC_RELAXED);
-		/* Orders the reads of the page's fields before the second read of
-		 * seq. */
+		/* Orders the reads of the fields above before the second
+		 * read of seq. */
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		if (__atomic_load_n(&vm->seq, __ATOMIC_RELAXED) != seq)
 			continue;
-		/* The virtual machine was migrated or restored since the last read: maxerror of
-		 * adjtimex(2) is from before that, so it does not bound CLOCK_REALTIME's error. */
+		/* The virtual machine was migrated or restored. maxerror of adjtimex(2) is
+		 * older than this event, so it does not bound CLOCK_REALTIME's error. */
 		if (d->has_vmclock && (d->vm_marker != marker ||
 				       d->vm_generation != generation)) {
 			d->restored = true;
@@ -270,10 +270,10 @@ static const void *map_vmclock(const char *path)
 /* ---- reading: settings of the clock ------------------------------------- */
 
 /*
- * Arms a timer that never expires: the kernel cancels the timer whenever CLOCK_REALTIME
- * is set, which makes the timer's descriptor readable. If CLOCK_REALTIME was set since
- * the last call, timerfd_settime() fails but arms the timer nevertheless. The error is
- * ignored, because the caller compares the clocks next.
+ * Arms a timer that never expires: the kernel cancels the timer whenever
+ * CLOCK_REALTIME is set, which makes the timer's descriptor readable. If
+ * CLOCK_REALTIME was set since the last call, timerfd_settime() fails but still arms
+ * the timer. The error is ignored, because the caller compares the clocks next.
  */
 static void arm_set_timer(const struct disruption_reader *reader)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Detector of clock disruptions: steps of CLOCK_REALTIME, suspend, migration or
- * restore of the virtual machine, a change of the kernel's clocksource, and what the
- * module counts. disruption_read() samples the indicators (I/O);
- * disruption_compare() classifies what changed between two samples (pure).
+ * restore of the virtual machine, a change of the kernel's clocksource, and
+ * disruptions that the kernel module counts. disruption_read() samples the indicators
+ * (I/O); disruption_compare() classifies what changed between two samples (pure).
  */
 #ifndef TSCTRACED_DISRUPTION_H
 #define TSCTRACED_DISRUPTION_H
@@ -19,7 +19,7 @@
 struct disruption {
 	/* Bounds of BOOTTIME - MONOTONIC (the time suspended), ns */
 	__s64 suspended_min_ns, suspended_max_ns;
-	/* Bounds of REALTIME - MONOTONIC, ns; changed only by setting the clock */
+	/* Bounds of REALTIME - MONOTONIC, ns; the difference changes only if the clock is set */
 	__s64 realtime_min_ns, realtime_max_ns;
 	char clocksource[32];	/* kernel's current clocksource; "": unknown */
 	bool tsc_unavailable;	/* the kernel does not offer the TSC as clocksource */
@@ -31,12 +31,12 @@ struct disruption {
 	__u64 vm_generation;	/* hypervisor's count of restored snapshots */
 	bool has_module;	/* true: the kernel module is loaded; ignored by
 				 * disruption_compare() */
-	__u64 count;		/* module's count, tsct_disruption_page.disruptions; 0: no
-				 * module */
+	__u64 count;		/* module's count of disruptions,
+				 * tsct_disruption_page.disruptions; 0: no module */
 	__u32 cause;		/* cause of the last disruption that the module counted */
 	__u64 restore_seq;	/* module's count of restores of the virtual machine; 0:
 				 * no restore, or no module that counts restores */
-	bool restored;		/* true: the module or vmclock reported a restore */
+	bool restored;		/* true: the module or vmclock has reported a restore */
 	__s64 restored_ns;	/* time of the last restore, CLOCK_MONOTONIC_COARSE, ns */
 };
 
@@ -44,14 +44,14 @@ struct disruption {
  * disruption_compare - the cause (TSCT_CAUSE_*) of the disruption between two samples
  * of the indicators; TSCT_CAUSE_NONE: no disruption
  *
- * If there were several disruptions, returns the one that invalidates most: a suspend also
- * sets the clock, for example, and is returned as suspend.
+ * If there were several disruptions, returns the cause that invalidates most: for
+ * example, a suspend also sets the clock, and the cause returned is the suspend.
  */
 __u32 disruption_compare(const struct disruption *before,
 			 const struct disruption *now);
 
 /*
- * disruption_describe - print what a disruption changed, with numbers; no full stop
+ * disruption_describe - print what a disruption changed, with numbers, without a full stop
  * @cause: result of disruption_compare() for the same samples
  */
 void disruption_describe(const struct disruption *before,
@@ -71,9 +71,9 @@ struct disruption_reader {
 	int clock_set_fd;	/* timer, readable after CLOCK_REALTIME was set */
 	/* files of the kernel: current clocksource, available clocksources, CPUs online */
 	struct tsct_sysfs_file clocksource, clocksources, cpus_online;
-	const void *vmclock;	/* mapped vmclock page of the hypervisor; NULL: none */
-	/* Reads the kernel's clocks (TSCT_IOC_CLOCK_SNAPSHOT). Returns 0 or -errno;
-	 * -ENOENT: no module. The owner of this struct sets the function; NULL: none */
+	const void *vmclock;	/* mapped vmclock page of the hypervisor; NULL: no page */
+	/* Reads the kernel's clocks (TSCT_IOC_CLOCK_SNAPSHOT). Returns 0 or -errno; -ENOENT:
+	 * no module. The owner of this struct sets this pointer; NULL: no snapshots */
 	int (*snapshot)(void *ctx, struct tsct_clock_snapshot *ret);
 	void *ctx;
 };

@@ -70,9 +70,9 @@ void drift_file_open(struct drift_file *file, const char *dir)
 /* ---- text of the drift file --------------------------------------------- */
 
 /*
- * Composes the lines that identify the machine and its state: a saved rate is valid
- * only if the drift file has equal lines. The time suspended is rounded to ms, because
- * it cannot be measured exactly.
+ * Composes the lines that identify the machine and its state: a saved
+ * rate is valid only if the drift file has the same lines. The time
+ * suspended is rounded to ms, because it cannot be measured exactly.
  */
 static size_t format_conditions(const struct drift_file *file,
 				const struct disruption *now, __u32 source,
@@ -115,8 +115,8 @@ static size_t format_drift(const struct drift_file *file,
 
 /*
  * Compares the content of a drift file with @wanted, the lines of the present machine,
- * boot, CPU model and clock. Returns NULL if @text begins with @wanted; else the reason
- * to reject the file: the condition in the first line that differs, or MALFORMED.
+ * boot, CPU model and clock. Returns NULL if @text begins with @wanted; else the
+ * reason to reject the file: a text for the first line that differs, or MALFORMED.
  */
 static const char *find_difference(const char *text, const char *wanted)
 {
@@ -158,7 +158,7 @@ static bool parse_number(const char **at, const char *name, __u64 *ret)
 }
 
 /* Reads the rate from the text of a drift file. *ret_why: reason for an error, as a clause
- * of a message. Returns 0, -ESTALE or -EINVAL as drift_file_load(). */
+ * of a message. Returns 0, -ESTALE or -EINVAL, in the meanings of drift_file_load(). */
 static int parse_drift(const struct drift_file *file, const char *text,
 		       __u32 source, const struct disruption *now,
 		       struct drift *ret, const char **ret_why)
@@ -224,14 +224,14 @@ int drift_file_save(struct drift_file *file, const struct disruption *now,
 {
 	char text[DRIFT_FILE_TEXT_MAX];
 	size_t len = format_drift(file, now, drift, text, sizeof(text));
-	/* The new file need not be on disk before it is renamed: a crash of the machine
-	 * changes the boot id, and the drift file of another boot is not used. */
+	/* The new file need not be on disk before it is renamed: after a crash of
+	 * the machine the boot id is another, and the file would not be used. */
 	int err = len < sizeof(text) ?
 		state_file_replace(file->path, text, len, false) : -EMSGSIZE;
 
 	if (err && err != file->err)
-		log_warning("%s: saving the counter's rate failed: %s; it will "
-			    "be estimated anew after a restart", file->path,
+		log_warning("%s: saving the counter's rate failed: %s; the rate "
+			    "will be estimated anew after a restart", file->path,
 			    strerror(-err));
 	else if (!err && file->err)
 		log_info("%s: saving the counter's rate works again", file->path);
@@ -244,7 +244,7 @@ void drift_file_forget(struct drift_file *file)
 	int err = unlink(file->path) ? errno : 0;
 	struct stat st;
 
-	/* On a read-only file system unlink() fails even if there is no file. */
+	/* unlink() fails on a read-only file system, even if the drift file does not exist. */
 	if (err && !lstat(file->path, &st))
 		log_warning("%s: removing the outdated rate failed: %s; remove "
 			    "the file", file->path, strerror(err));

@@ -54,8 +54,8 @@ static void join_group(struct kernel_events *kernel, int family, int group)
 	kernel->news = true;
 }
 
-/* Looks up the module's generic netlink family and joins its multicast group. Uses a
- * separate socket for the look-up, which blocks. */
+/* Looks up the module's generic netlink family and joins its multicast group.
+ * Looks the family up on a separate socket, because the look-up blocks. */
 static void find_family(struct kernel_events *kernel)
 {
 	struct nl_sock *sock = nl_socket_alloc();
@@ -74,7 +74,7 @@ static void find_family(struct kernel_events *kernel)
 	nl_socket_free(sock);
 }
 
-/* Id of the module's multicast group in a family's list of groups; 0: not listed */
+/* Returns the id of the module's multicast group in a family's list of groups; 0: not listed */
 static int find_group(struct nlattr *groups)
 {
 	static struct nla_policy policy[CTRL_ATTR_MCAST_GRP_MAX + 1] = {
@@ -145,7 +145,7 @@ static void on_disruption(struct kernel_events *kernel, struct nlmsghdr *header)
 		  nla_get_u32(attr[TSCT_GENL_CLOCK_CAUSE])));
 }
 
-/* Netlink messages that the kernel did not send are ignored. */
+/* Netlink messages from senders other than the kernel are ignored. */
 void kernel_events_take(struct kernel_events *kernel, struct nl_msg *message)
 {
 	struct nlmsghdr *header = nlmsg_hdr(message);
@@ -184,7 +184,7 @@ int kernel_events_open(struct kernel_events *kernel)
 		nl_socket_set_nonblocking(kernel->sock);
 	if (err)
 		goto free_sock;
-	/* The netlink controller notifies of families that appear after this
+	/* The netlink controller reports a family that appears after this
 	 * look-up. */
 	find_family(kernel);
 	kernel->news = false;

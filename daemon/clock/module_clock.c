@@ -39,7 +39,7 @@ static int module_request(struct module_clock *m, unsigned long number,
 	return err;
 }
 
-/* A module that counts no disruptions is of an earlier release, which kept the clock. */
+/* Refuses a module of an earlier release, which kept the clock and counts no disruptions. */
 static int refuse_module(struct module_clock *m)
 {
 	struct tsct_info info = { .version = "" };
@@ -47,8 +47,8 @@ static int refuse_module(struct module_clock *m)
 	module_request(m, TSCT_IOC_INFO, &info);
 	m->use = false;
 	log_error("%s: the module is of version %.31s, and this tsctraced of version %s: the "
-		  "module is not used; use both of one release, and restart tsctraced",
-		  TSCT_DEVICE_PATH, info.version, TSCT_VERSION);
+		  "module is not used; use module and tsctraced of one release, and restart "
+		  "tsctraced", TSCT_DEVICE_PATH, info.version, TSCT_VERSION);
 	return -ENOENT;
 }
 
@@ -81,7 +81,7 @@ void module_clock_store(struct module_clock *m, const struct tsct_clock_page *pa
 
 	memcpy(request.boot_id, page->boot_id, sizeof(request.boot_id));
 	err = module_request(m, TSCT_IOC_CLOCK_STORE, &request);
-	if (err == -ENOENT)	/* no module, or no reserved memory */
+	if (err == -ENOENT)	/* there is no module, or no reserved memory */
 		err = 0;
 	if (err && err != m->result)
 		log_warning("%s: cannot store the clock in reserved memory: %s; channels that "

@@ -24,12 +24,12 @@ struct module_clock {
  * module_clock_store - store the clock in reserved memory, so that it outlives a panic
  * @page: the clock page, to which no thread writes meanwhile
  *
- * Does nothing without a module, or without reserved memory. Logs failures.
+ * Does nothing if there is no module, or no reserved memory. Logs failures.
  */
 void module_clock_store(struct module_clock *m, const struct tsct_clock_page *page);
 
-/* Sends TSCT_IOC_CLOCK_SNAPSHOT to the module. Returns 0 or -errno; -ENOENT: no module, or
- * one of an earlier release, which is logged and then not used. */
+/* Sends TSCT_IOC_CLOCK_SNAPSHOT to the module. Returns 0 or -errno; -ENOENT: no
+ * module, or a module of an earlier release, which is logged and then not used. */
 int module_clock_snapshot(struct module_clock *m,
 			  struct tsct_clock_snapshot *ret);
 
@@ -42,15 +42,15 @@ struct nl_sock;
 struct nl_msg;
 
 /*
- * Receiver of the module's disruption events on generic netlink. The module's
- * family appears and disappears with the module; the generic netlink controller
- * ("nlctrl") reports both.
+ * Receiver of the module's disruption events on generic netlink. The
+ * module's family appears and disappears with the module; the generic
+ * netlink controller ("nlctrl") reports this.
  */
 struct kernel_events {
 	struct nl_sock *sock;
-	int family;		/* module's netlink family id; 0: not registered */
-	bool news;		/* result of kernel_events_read(); true: the clock is to be
-				 * checked for disruptions */
+	int family;		/* netlink id of the module's family; 0: no family */
+	bool news;		/* result of kernel_events_read(): true if the
+				 * clock is to be checked for disruptions */
 };
 
 /*

@@ -28,8 +28,8 @@
 #define CPU_SURVEY_SKEW_MAX_NS	1000
 
 /*
- * Minimum time from clock_file_commit() until new clock params begin, ns. It rejects params
- * that begin earlier, and the caller of publish() tries again with params that begin later.
+ * Minimum time from clock_file_commit() until new clock params begin, ns. clock_file_commit()
+ * rejects params that begin earlier, and the caller of publish() tries again with a later start.
  */
 #define MARGIN_NS	200000
 
@@ -81,8 +81,8 @@ static void read_utc(void *ctx, struct tsct_utc *ret)
 	int err = tsct_utc_read(look ? TSCT_CLOCKBOUND_PATH : NULL,
 				disruption_since_restore_ns(d), ret);
 
-	/* -ESTALE: ClockBound's file was not read, because of a restore: whether the file
-	 * exists is not known. */
+	/* -ESTALE: ClockBound's file was not read, because the virtual machine
+	 * was restored. So it is not known whether the file exists. */
 	if (look && ret->source != TSCT_UTC_CLOCKBOUND && err != -ESTALE)
 		platform->clockbound_ns = now_ns + CLOCKBOUND_WAIT_NS;
 }
@@ -109,7 +109,7 @@ static int publish(void *ctx, const struct tsct_clock_state *state)
 
 /* ---- surveys of the CPUs ------------------------------------------------ */
 
-/* Converts the result of a CPU check into the clock area's table of skews. */
+/* Converts the result of a CPU check to the clock area's table of skews. */
 static int make_table(const struct tsct_check *check, double hz,
 		      struct cpu_survey *ret)
 {
@@ -132,16 +132,16 @@ static int make_table(const struct tsct_check *check, double hz,
 		if (cpus[i].cpu >= ret->nr ||
 		    !(cpus[i].flags & TSCT_CPU_SKEW_KNOWN))
 			continue;
-		/* A skew is published as the middle of the measured interval, with half
-		 * the interval's width, rounded up, as error. */
+		/* The published skew is the middle of the measured interval; the
+		 * published error is half the interval's width, rounded up. */
 		ret->table[cpus[i].cpu] = (struct tsct_clock_cpu) {
 			.skew_cycles = min + (__s64)(width / 2),
 			.error_cycles = width / 2 + (width & 1),
 		};
-		/* A CPU is skewed if the measured interval of its skew excludes every
-		 * skew within the limit. A wide interval, measured between busy CPUs for
-		 * example, proves nothing. A proven skew within the limit is added to the
-		 * bounds. */
+		/* A CPU counts as skewed if no skew within the limit lies
+		 * in the measured interval. A wide interval, for example
+		 * between busy CPUs, proves nothing. A proven skew within
+		 * the limit is added to the error bounds. */
 		skewed |= hz > 0 && ((double)min > limit || (double)max < -limit);
 	}
 	ret->result.skewed = skewed && ret->result.source == TSCT_SOURCE_TSC;
@@ -152,10 +152,10 @@ static int make_table(const struct tsct_check *check, double hz,
 }
 
 /*
- * Sets the clock's source, and the reason for it, after a check of the CPUs. After a
- * check from user space: the TSC, if the check accepts the TSC; else the result of
- * tsct_source_choose_local(). After a check by the module: the module's source, unless
- * that is the TSC and this process may not read the TSC.
+ * Sets the clock's source and the reason for this choice, after a check of the CPUs.
+ * A check from user space gives the TSC if the check accepts the TSC, else the
+ * result of tsct_source_choose_local(). A check by the module gives the module's
+ * source, unless that source is the TSC and this process may not read the TSC.
  */
 static void set_source(const struct module_clock *m,
 			  const struct tsct_check *check,
@@ -175,7 +175,7 @@ static void set_source(const struct module_clock *m,
 
 /*
  * Surveys the CPUs now. Returns 0 or -errno.
- * @m: kernel module, whose measurement is read; NULL: measure from user space
+ * @m: kernel module that measures the skews; NULL: measure from user space
  * @hz: frequency of the TSC; 0: unknown, and no CPU is reported as skewed
  */
 static int cpu_survey(struct module_clock *m, double hz, struct cpu_survey *ret)
@@ -198,8 +198,8 @@ static int cpu_survey(struct module_clock *m, double hz, struct cpu_survey *ret)
 	return err;
 }
 
-/* A survey from user space. Owner: the survey's thread until `done` is set, then
- * platform_take_survey() */
+/* A survey from user space. Its owner is the survey's thread until `done`
+ * is set, then platform_take_survey(). */
 struct cpu_survey_run {
 	struct cpu_survey found;
 	double hz;
@@ -215,17 +215,17 @@ static void *run_survey(void *arg)
 	int event = run->event;
 
 	run->err = cpu_survey(NULL, run->hz, &run->found);
-	/* Release store: pairs with the acquire in platform_take_survey(), which may free
-	 * *run. */
+	/* Release store: pairs with the acquire in
+	 * platform_take_survey(), which may then free *run. */
 	__atomic_store_n(&run->done, true, __ATOMIC_RELEASE);
 	while (write(event, &one, sizeof(one)) < 0 && errno == EINTR)
 		;
 	return NULL;
 }
 
-/* Starts a survey from user space in a thread, which cannot be cancelled, but ends with
- * the process. survey_fd becomes readable when the survey is done. Returns 0 or
- * -errno. */
+/* Starts a survey from user space in a thread that cannot be cancelled,
+ * but ends with the process. survey_fd becomes readable when the survey
+ * is done. Returns 0 or -errno. */
 static int start_survey(struct platform *platform, double hz)
 {
 	struct cpu_survey_run *run = calloc(1, sizeof(*run));
@@ -295,7 +295,7 @@ static void publish_cpus(void *ctx)
 	struct tsct_clock_cpu *old = platform->published.table;
 
 	if (!platform->survey.table)
-		return;		/* the newest table of skews is published already */
+		return;		/* the newest table is already published */
 	platform->published = platform->survey;
 	platform->survey.table = NULL;
 	clock_file_set_cpus(&platform->file, platform->published.table,
@@ -379,7 +379,7 @@ int platform_open(struct platform *platform,
 		log_info("%s: in use: the hypervisor reports migrations of this virtual "
 			 "machine in this file", options->vmclock);
 	else if (strcmp(options->vmclock, VMCLOCK_PATH))
-		log_warning("%s: not a vmclock page; continuing without one; "
+		log_warning("%s: not a vmclock page; continuing without vmclock; "
 			    "the default of --vmclock is " VMCLOCK_PATH,
 			    options->vmclock);
 	drift_file_open(&platform->drift, options->state_dir);

@@ -13,8 +13,8 @@
 /* ---- clock_file.c -------------------------------------------------------- */
 
 /*
- * The clock file: the clock area as a file in the run-time directory, which programs
- * map. The daemon is the only writer of the file.
+ * The clock file in the run-time directory. Programs map this file, which
+ * has the clock area. The daemon is the only writer of the file.
  */
 struct clock_file {
 	const char *dir_path;
@@ -32,16 +32,16 @@ struct clock_file {
  * clock_file_open - take over the clock file of an earlier daemon, or create a file
  * @dir: run-time directory, locked by this process
  *
- * A clock file of this boot with the right layout and credible values is repaired, so that
- * readers keep their mappings of the file. Any other file is replaced. @dir and
+ * A clock file of this boot with the right layout and credible values stays, after a
+ * repair, so that readers keep their mappings. Any other file is replaced. @dir and
  * @dir_path must remain valid until clock_file_close(). Returns 0 or -errno.
  */
 int clock_file_open(struct clock_file *file, int dir, const char *dir_path);
 void clock_file_close(struct clock_file *file);
 
 /*
- * clock_file_revive - create the clock file again, for future readers, if the file was
- * removed or could not be created before. Logs a changed result.
+ * clock_file_revive - create the clock file again, for future readers, if the file
+ * was removed or could not be created before. Logs each change of the result.
  */
 void clock_file_revive(struct clock_file *file);
 
@@ -56,9 +56,9 @@ void clock_file_last(const struct clock_file *file,
  * @margin_ns: least time from the last check of the counter to the start of new
  *	clock params; allows for a delay just before the store
  *
- * A staged state that is not committed is replaced by the next staged state. Both functions
- * return 0 (without a clock file they do nothing); -ETIME: new clock params should have
- * begun already; -EXDEV: the state does not continue the published state.
+ * A staged state that is not committed is replaced by the next staged state. Both
+ * functions do nothing if there is no clock file. They return 0; -ETIME: new clock params
+ * should have begun already; -EXDEV: the state does not continue the published state.
  */
 int clock_file_stage(struct clock_file *file,
 		    const struct tsct_clock_state *state);
@@ -118,14 +118,14 @@ int drift_file_save(struct drift_file *file, const struct disruption *now,
 /* Removes the drift file, because the counter's rate has changed. */
 void drift_file_forget(struct drift_file *file);
 
-/* daemon/history: keeps the clock's history in @state_dir for @days days; 0: keeps none */
+/* daemon/history: keeps the clock's history in @state_dir for @days days; @days 0: keeps none */
 TSCT_WING void history_tick(const char *state_dir, const struct timekeeper *timekeeper,
 			    const struct tsct_clock_page *page, unsigned int days);
 
 /* ---- platform_linux.c ----------------------------------------------------- */
 
-/* CPU survey: the skews of the counters of all CPUs. The module measures them, or a thread
- * on each CPU does, which takes about 0.2 s. */
+/* CPU survey: the skews of the counters of all CPUs. Either the module
+ * measures the skews, or one thread per CPU does, in about 0.2 s. */
 struct cpu_survey {
 	struct cpu_survey_result result;
 	__u32 nr;			/* number of entries in the table of skews */
@@ -140,15 +140,15 @@ struct platform {
 	struct disruption_reader disruption;
 	struct drift_file drift;
 	struct tsct_clock_ops clock_ops;
-	struct cpu_survey survey;	/* completed CPU survey with a CPU table not yet
-					 * published; table NULL: none */
+	struct cpu_survey survey;	/* completed CPU survey with a CPU table not
+					 * yet published; table NULL: no such survey */
 	/* CPU survey that owns the published CPU table */
 	struct cpu_survey published;
-	struct cpu_survey_run *survey_run;	/* CPU survey in progress; NULL: none */
+	struct cpu_survey_run *survey_run;	/* CPU survey in progress; NULL: no survey */
 	int survey_fd;		/* eventfd, readable when the thread that surveys
 				 * the CPUs has a result */
-	__s64 clockbound_ns;	/* time from which on ClockBound's file is read if it
-				 * exists, CLOCK_MONOTONIC, ns */
+	__s64 clockbound_ns;	/* time of the next try to read ClockBound's
+				 * file, CLOCK_MONOTONIC, ns */
 };
 
 struct platform_options {
@@ -161,7 +161,7 @@ struct platform_options {
 
 /*
  * platform_open - open the clock file, the module, and the detectors of disruptions
- * @platform: must not be moved
+ * @platform: must stay at its address
  * @options: strings and dir must remain valid until platform_close()
  *
  * Returns 0 or -errno, logged.

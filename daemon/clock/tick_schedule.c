@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "timekeeper.h"
 
-/* Time after a packet until no more packets are expected to follow it, ns: several round
- * trips of a local network */
+/* Time after a packet for which further packets are expected, ns: several
+ * round trips of a local network */
 #define QUIET_NS	2000000
 
 void tick_schedule_ticked(struct tick_schedule *schedule, __s64 now_ns,
@@ -24,8 +24,8 @@ __s64 tick_schedule_due(const struct tick_schedule *schedule)
 {
 	const __s64 due_ns = schedule->last_ns + schedule->interval_ns;
 	const __s64 tolerance_ns = schedule->interval_ns / 4;
-	/* Polls follow each other at about the same interval: if packets came in the
-	 * last interval, they are likely to come in this one. */
+	/* Polls follow each other at about the same interval: if packets came
+	 * in the previous interval, packets are likely in this interval. */
 	const bool has_packets = schedule->had_packets || schedule->quiet_ns;
 	const __s64 latest_ns = has_packets ? due_ns + tolerance_ns : due_ns;
 

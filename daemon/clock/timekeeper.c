@@ -4,11 +4,11 @@
  * of the cluster's time, conflicts with states that other processes published, start,
  * ticks and stop.
  *
- * Every published state has the module's count of disruptions from before the samples that
- * its params rest on: k->count. It changes in three places only: at the start and before each
- * try of a calibration, which take all samples anew; and after a sample that agrees with the
- * params, to the count that was read before that sample. Readers that find another count at
- * the module reject the params.
+ * Every published state has k->count, the module's count of disruptions from before
+ * the samples that the params rest on. k->count changes in three places only: at
+ * the start and before each try of a calibration, which take all samples anew; and
+ * after a sample that agrees with the params, to the count read before that sample.
+ * Readers that find another count in the module's page reject the params.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -27,17 +27,17 @@
  */
 #define RESUME_WAIT_MAX_NS 1000000000LL
 
-/* Longest time for which clock params are not published because a CPU survey, the
- * comparison of the counters of all CPUs, still runs, ns */
+/* Longest delay of a publication of clock params while a CPU survey,
+ * which compares the counters of all CPUs, still runs, ns */
 #define HOLD_NS		2000000000LL
 
 /* Assumed latency of the first publication of clock params, with cold caches, ns */
 #define FIRST_PUBLISH_NS	5000000
 
 /*
- * Lead (time from now to the start) of new clock params: the larger of LEAD_NS and
- * LEAD_TIMES times the recent latency of publications. A long lead costs accuracy, because
- * it is not known how the kernel will steer CLOCK_REALTIME until then.
+ * Lead (time from now to the start) of new clock params: the larger of LEAD_NS
+ * and LEAD_TIMES times the recent latency of publications. A long lead costs
+ * accuracy, because the kernel may change CLOCK_REALTIME's rate before the start.
  */
 #define LEAD_NS		5000000
 #define LEAD_TIMES	4
@@ -46,14 +46,14 @@
 /* Longest lead of clock params, ns */
 #define LEAD_MAX_NS	900000000LL
 
-/* Largest number of tries of one publication: each try may find another published state */
+/* Largest number of tries of one publication: each try may find a changed published state */
 #define PUBLISH_TRIES	6
 
-/* Largest number of calibrations in a row while disruptions continue */
+/* Largest number of calibrations in a row if disruptions follow each other */
 #define CALIBRATIONS	3
 
-/* Age at which the drift file is written again, ns. The drift file is written earlier if
- * the rate's error has halved. */
+/* Age at which the drift file is written again, ns. If the rate's error
+ * has halved, the file is written earlier. */
 #define SAVE_NS		600000000000LL
 
 __u64 timekeeper_cycles(const struct timekeeper *k)
@@ -148,7 +148,7 @@ static void init_rate(struct timekeeper *k, int source, __u32 epoch, __u32 cause
 	k->est.state.epoch_cycles = timekeeper_cycles(k);
 }
 
-/* Begins a new epoch of the clock; k->est has the number and cause of the epoch already. */
+/* Begins the epoch whose number and cause are already in k->est. */
 static void begin_epoch(struct timekeeper *k, const char *why)
 {
 	__u32 cause = k->est.state.cause;
@@ -168,8 +168,8 @@ static void begin_epoch(struct timekeeper *k, const char *why)
 	log_epoch(k, why);
 }
 
-/* Makes the estimator enter @epoch. No time is published in the epoch until
- * timekeeper_publish() has calibrated. */
+/* Makes the estimator enter @epoch. No time is published in @epoch until
+ * timekeeper_publish() has calibrated the clock. */
 static void timekeeper_enter_epoch(struct timekeeper *k, __u32 cause, __u32 epoch,
 				   const char *why)
 {
@@ -209,11 +209,11 @@ static void set_skew(struct timekeeper *k, __u64 skew_cycles)
 /*
  * Applies the result of a CPU survey.
  *
- * A new table of the CPUs' skews needs a new epoch, because counter readings taken in
- * the old epoch have to be converted with the old table. No new epoch is needed while
- * time is not published, or if neither the new nor the old table states a skew. A larger
- * skew within the limit needs a new epoch, too: samples have to be taken again, with
- * wider bounds. A smaller skew needs none, since the old bounds hold as well.
+ * A new table of the CPUs' skews needs a new epoch, because counter readings taken in the
+ * old epoch have to be converted with the old table. No new epoch is needed while no time
+ * is published, or if neither the new nor the old table states a skew. A larger skew
+ * within the limit needs a new epoch, too, because samples have to be taken again, with
+ * wider bounds. A smaller skew needs no new epoch, because the old bounds still hold.
  */
 static void take_survey(struct timekeeper *k,
 			const struct cpu_survey_result *result)
@@ -229,8 +229,8 @@ static void take_survey(struct timekeeper *k,
 		timekeeper_change_source(k, result->source, epoch,
 					 k->uncalibrated ? state->cause :
 					 TSCT_CAUSE_CLOCKSOURCE, result->why);
-		/* Surveys again: the limit for skew, in cycles, depends on the
-		 * frequency of the new source. */
+		/* Surveys the CPUs again: the new source's frequency
+		 * changes the skew limit in cycles. */
 		k->survey_again = true;
 	} else if (!k->uncalibrated && (k->skewed || result->skewed || is_larger)) {
 		timekeeper_enter_epoch(k, TSCT_CAUSE_RESTART, epoch,
@@ -239,7 +239,7 @@ static void take_survey(struct timekeeper *k,
 	}
 	if (is_larger)
 		log_info("CPUs: the counters differ by up to %.0f ns; every error "
-			 "bound includes that; see trace-ctl check",
+			 "bound includes this difference; see trace-ctl check",
 			 (double)result->skew_cycles * k->est.rate);
 	if (is_larger || k->uncalibrated)
 		set_skew(k, result->skew_cycles);
@@ -264,7 +264,7 @@ static void timekeeper_publish_cpus(struct timekeeper *k)
 }
 
 /* Starts a survey of all CPUs, or notes that another survey is due after the running
- * survey. @hold: publish no time until the survey is done, or 2 s have passed */
+ * survey. @hold: publish no time until the survey is done or 2 s have passed */
 static void timekeeper_survey_cpus(struct timekeeper *k, bool hold)
 {
 	struct cpu_survey_result result;
@@ -304,8 +304,8 @@ static bool timekeeper_is_held(struct timekeeper *k)
 /* ---- the cluster's part of a clock state -------------------------------- */
 
 /*
- * The cluster's time has epochs of its own: a step of CLOCK_REALTIME does not affect
- * the cluster's time, a disruption of the counter does.
+ * The cluster's time has epochs of its own: a step of CLOCK_REALTIME does
+ * not affect the cluster's time, but a disruption of the counter does.
  */
 
 static void copy_cluster(const struct tsct_clock_state *from,
@@ -375,8 +375,8 @@ static void compose(const struct timekeeper *k, bool cluster_only,
 
 	*ret_state = *old;
 	if (k->stopping) {
-		/* The last state, published when the daemon stops, keeps the clock
-		 * params in force. */
+		/* The last state, published when the daemon stops, keeps
+		 * the clock params that are in force. */
 		if (timekeeper_has_params(ret_state))
 			ret_state->status = TSCT_STATUS_HOLDOVER;
 		if (tsct_status_has_time(ret_state->cluster_status))
@@ -386,7 +386,7 @@ static void compose(const struct timekeeper *k, bool cluster_only,
 	if (!cluster_only)
 		tsct_rate_compose(&k->est, begin_cycles, ret_state);
 	store_utc(k, ret_state);
-	/* Clock params that have yet to begin cannot be continued by new params, so the
+	/* Clock params that have yet to begin cannot be continued, so the
 	 * cluster's published params are published again. */
 	if (!k->cluster)
 		copy_cluster(&(struct tsct_clock_state) {
@@ -402,8 +402,8 @@ static void compose(const struct timekeeper *k, bool cluster_only,
 }
 
 /*
- * Returns true if @state has the same clock params as the published state. Such a state cannot
- * be late; if publishing it fails with -ETIME, another process published another state.
+ * Returns true if @state has the same clock params as the published state. Such a
+ * state cannot be late: -ETIME means that another process has published another state.
  */
 static bool has_published_params(const struct timekeeper *k,
 				 const struct tsct_clock_state *state)
@@ -417,10 +417,9 @@ static bool has_published_params(const struct timekeeper *k,
 }
 
 /*
- * Composes and publishes a state. If the process was held up, so that publication
- * failed because the clock params should have begun by then (-ETIME), tries again with
- * a longer lead, up to LEAD_MAX_NS. Returns 0 or
- * -errno, as ops->publish().
+ * Composes and publishes a state. If the process was delayed past the
+ * start of the new clock params (-ETIME), tries again with a longer lead,
+ * up to LEAD_MAX_NS. Returns 0 or -errno, as ops->publish().
  */
 static int publish_ahead(struct timekeeper *k, bool cluster_only,
 			 struct tsct_clock_state *ret_state)
@@ -437,8 +436,8 @@ static int publish_ahead(struct timekeeper *k, bool cluster_only,
 		cycles_per_ns = hz > 0 ? hz / 1e9 : 1;
 		compose(k, cluster_only, timekeeper_cycles(k) +
 			(__u64)((double)lead_ns * cycles_per_ns), ret_state);
-		/* While suspend is under way, the module's count has PENDING, so it never
-		 * equals this one. */
+		/* During a suspend the module's count has the flag
+		 * PENDING, so it never equals this count. */
 		ret_state->disruptions = k->count & ~TSCT_DISRUPTIONS_PENDING;
 		err = k->ops->publish(k->ops->ctx, ret_state);
 		took_ns = timekeeper_raw_ns(k) - start_ns;
@@ -484,9 +483,9 @@ static int timekeeper_publish_params(struct timekeeper *k)
 /* ---- conflicts with the published state --------------------------------- */
 
 /*
- * Resolves a conflict: the published state is not the state that this daemon would
- * continue. Enters the epoch of the published state if that epoch is later than the
- * daemon's and has no time yet, else a new epoch, later than both.
+ * Resolves a conflict: another process published a state that this daemon does
+ * not continue. Enters the published epoch if it is later than the daemon's
+ * epoch and has no time yet; else enters a new epoch, later than both epochs.
  */
 static void resolve_conflict(struct timekeeper *k)
 {
@@ -564,9 +563,9 @@ static void timekeeper_save_drift(struct timekeeper *k, bool now)
 	k->saved_ns = ns;
 }
 
-/* Publishes the clock's state, and resolves conflicts with another process's. After a
- * disruption: publishes the status DISRUPTED, then calibrates, then publishes new clock
- * params. After an error, the next tick publishes the clock state again. */
+/* Publishes the clock's state, and resolves conflicts with another process's. After
+ * a disruption, publishes the status DISRUPTED, calibrates, and then publishes new
+ * clock params. After an error, the next tick tries the publication again. */
 static void timekeeper_publish(struct timekeeper *k)
 {
 	int i, err;
@@ -595,8 +594,8 @@ void timekeeper_publish_cluster(struct timekeeper *k)
 		note_cluster_published(k, &state);
 		copy_cluster(&state, &k->est.state);
 	}
-	/* Another process published a state: timekeeper_publish() resolves the
-	 * conflict. */
+	/* Another process has published a state, so timekeeper_publish()
+	 * resolves the conflict. */
 	if (err == -EXDEV)
 		timekeeper_publish(k);
 }
@@ -604,16 +603,16 @@ void timekeeper_publish_cluster(struct timekeeper *k)
 /* ---- start -------------------------------------------------------------- */
 
 /* Returns true if the module counted a disruption of the counter since the params of @last were
- * made: samples alone may then look as if only CLOCK_REALTIME had been set. */
+ * made. Samples alone do not show this: they may look as if only CLOCK_REALTIME had been set. */
 static bool was_counter_disrupted(const struct timekeeper *k, const struct tsct_clock_state *last)
 {
 	return k->count && last->disruptions && (k->count ^ last->disruptions) >> 32;
 }
 
 /*
- * Continues the clock params of an earlier daemon, if the params are valid and for the
- * same source. Samples can be compared with clock params only after the params have
- * begun, so this function sleeps until then.
+ * Continues the clock params of an earlier daemon, if the params are valid
+ * and have the same source. Samples can be compared with clock params only
+ * after the params have begun, so this function sleeps until then.
  */
 static bool resume_published(struct timekeeper *k,
 			     const struct tsct_clock_state *last)
@@ -697,8 +696,8 @@ int timekeeper_start(struct timekeeper *k, const struct timekeeper_ops *ops)
 			"the counter jumped while no daemon was running");
 		k->uncalibrated = false;
 	}
-	/* Until the CPU survey is done, clock params that continue those of an earlier
-	 * daemon use the published table of the CPUs' skews. */
+	/* If an earlier daemon's clock params were continued, the published
+	 * table of the CPUs' skews stays in use until the CPU survey is done. */
 	timekeeper_survey_cpus(k, !resumed);
 	timekeeper_publish(k);
 	return 0;
@@ -777,7 +776,7 @@ void timekeeper_tick(struct timekeeper *k)
 
 	k->ops->read_disruption(k->ops->ctx, &k->disruption);
 	if (k->disruption.count & TSCT_DISRUPTIONS_PENDING) {
-		/* Nothing that is published now is valid. The next count begins the epoch. */
+		/* Readers reject all params during a suspend. The next count begins the epoch. */
 		k->disruption = before;
 		return;
 	}

@@ -22,9 +22,9 @@ struct cpu_survey_result {
 	bool skewed;		/* true: the skews are above the limit, so that converting
 				 * a counter value requires the CPU where it was read */
 	__u64 skew_cycles;	/* bound of the distance between the counters of two
-				 * CPUs, which all error bounds include; 0: no two are
-				 * known to differ, or `skewed` is true */
-	char why[256];		/* reason for the chosen source, no full stop */
+				 * CPUs, which all error bounds include; 0: no counters
+				 * are known to differ, or `skewed` is true */
+	char why[256];		/* reason for the chosen source, without a full stop */
 };
 
 /* Rate of the counter against MONOTONIC_RAW, as saved in the drift file */
@@ -34,19 +34,19 @@ struct drift {
 	__u64 rate_error_ppt;	/* bound of the rate's relative error, 10^-12 */
 };
 
-/* Access of a timekeeper to the machine: real or simulated */
+/* Access of a timekeeper to the machine, which is real or simulated */
 struct timekeeper_ops {
 	void *ctx;		/* context, first argument of every function */
-	/* Chooses the counter to use: the module's, else the TSC if trusted, else a
-	 * kernel clock. Returns TSCT_SOURCE_*, and the reason in @why. */
+	/* Chooses the counter to use: the module's counter, else the TSC if trusted,
+	 * else a kernel clock. Returns TSCT_SOURCE_*, and the reason in @why. */
 	int (*choose_source)(void *ctx, char *why, size_t size);
 	const struct tsct_clock_ops *(*clock_ops)(void *ctx, int source);
 	/* Reads the indicators of clock disruptions. */
 	void (*read_disruption)(void *ctx, struct disruption *ret);
 	/*
 	 * Publishes a state of the clock. Returns 0, or, with nothing published:
-	 * -ETIME	new clock params must begin in the future, and these params no
-	 *		longer do
+	 * -ETIME	new clock params must begin in the future, but the start of
+	 *		these params has passed
 	 * -EXDEV	another process published other clock params in this epoch
 	 */
 	int (*publish)(void *ctx, const struct tsct_clock_state *state);
@@ -56,13 +56,13 @@ struct timekeeper_ops {
 	void (*read_utc)(void *ctx, struct tsct_utc *ret);
 	/*
 	 * Surveys all CPUs; @hz: frequency of the TSC, 0: unknown. Returns 0;
-	 * -EINPROGRESS: the result comes by timekeeper_survey_done(); or another
+	 * -EINPROGRESS: timekeeper_survey_done() will deliver the result; or another
 	 * -errno. The table of skews is kept until publish_cpus() publishes it.
 	 */
 	int (*survey_cpus)(void *ctx, double hz, struct cpu_survey_result *ret);
 	void (*publish_cpus)(void *ctx);
-	/* Returns the bound of the distance between the counters of two CPUs by the
-	 * published table of skews, cycles. */
+	/* Returns the bound of the distance between the counters of two
+	 * CPUs, in cycles, from the published table of skews. */
 	__u64 (*published_skew)(void *ctx);
 	/* Reads the drift file. Returns 0, or -errno if no drift file is valid; logs
 	 * the reason. */
@@ -76,10 +76,10 @@ struct timekeeper_stats {
 	__u64 disruptions[TSCT_CAUSE_NR];
 	__u64 samples;		/* number of accepted samples */
 	__u64 refused;		/* number of unusable samples */
-	__u64 slews;		/* number of published clock params that slew */
+	__u64 slews;		/* number of published clock params with a slew */
 	__u64 late;		/* number of publications that failed because the clock
 				 * params should have begun by then (-ETIME) */
-	double width_ns;	/* width of the last sample's REALTIME bracket, ns */
+	double width_ns;	/* uncertainty of the last sample of CLOCK_REALTIME, ns */
 	double offset_ns;	/* published time minus the last sample's time, ns */
 };
 
@@ -108,11 +108,10 @@ struct timekeeper {
 	bool survey_skewed;		/* the unpublished CPU table states a skew */
 	__s64 hold_until_ns;		/* end of the hold on publication,
 					 * CLOCK_MONOTONIC_RAW, ns; 0: no hold */
-	__s64 publish_latency_ns;	/* recent maximum of the time that a publication
-					 * of clock params took, ns; decays */
-	__u64 saved_error_ppt;		/* rate error saved in the drift file, in units
-					 * of 10^-12, incremented by 1; 0: nothing is
-					 * saved */
+	__s64 publish_latency_ns;	/* recent maximum of the time that a publication of
+					 * clock params took, ns; decreases over time */
+	__u64 saved_error_ppt;		/* rate error saved in the drift file,
+					 * 10^-12, plus 1; 0: nothing is saved */
 	__s64 saved_ns;			/* time when saved_error_ppt was written,
 					 * CLOCK_MONOTONIC_RAW, ns */
 	/* state that another daemon published before timekeeper_start() began;
@@ -179,11 +178,11 @@ void timekeeper_publish_cluster(struct timekeeper *k);
 void timekeeper_stop(struct timekeeper *k);
 
 /*
- * timekeeper_state - the published state, with the cluster's clock params
+ * timekeeper_state - return the published state, with the cluster's clock params
  *
- * Every call that publishes changes the state. The pointer remains valid as long as @k.
- * state->status is the estimator's status of CLOCK_REALTIME; timekeeper_status() returns
- * the published one.
+ * Every call that publishes changes the state. The pointer remains valid
+ * as long as @k. state->status is the estimator's status of
+ * CLOCK_REALTIME; timekeeper_status() returns the published status.
  */
 static inline const struct tsct_clock_state *
 timekeeper_state(const struct timekeeper *k)
@@ -192,11 +191,11 @@ timekeeper_state(const struct timekeeper *k)
 }
 
 /*
- * timekeeper_status - the published status of CLOCK_REALTIME, TSCT_STATUS_*
+ * timekeeper_status - return the published status of CLOCK_REALTIME, TSCT_STATUS_*
  *
- * The estimator may know the time, and be synchronized, before any clock params of the
- * epoch are published: a CPU survey delays the publication, or publishing fails. Until
- * the publication, the published status is DISRUPTED, or UNKNOWN if nothing was published.
+ * The estimator may be synchronized before any clock params of the epoch are published,
+ * because a CPU survey delays the publication, or publishing fails. Until the
+ * publication, the published status is DISRUPTED, or UNKNOWN if nothing was published.
  */
 __u32 timekeeper_status(const struct timekeeper *k);
 
@@ -210,39 +209,39 @@ bool timekeeper_has_params(const struct tsct_clock_state *state);
  * rate against MONOTONIC_RAW. */
 bool timekeeper_keeps_rate(__u32 cause);
 
-/* Prints the clock's status, rate, error bound and epoch in one line; no full stop. */
+/* Prints the clock's status, rate, error bound and epoch in one line, without a full stop. */
 void timekeeper_describe(const struct timekeeper *k, char *text, size_t size);
 
 /* ---- tick_schedule.c ----------------------------------------------------- */
 
 /*
- * Schedule of the calls of timekeeper_tick() (ticks). After a second of sleep, most of the
- * time that a tick or a packet takes is due to cold caches. So a tick that is due soon
- * runs right after the packets that woke the daemon; but not between the packets of a
- * poll, because the tick would delay these. Pure: the time is an argument. Times are of
- * CLOCK_MONOTONIC, ns. All members 0: the first tick is due at once.
+ * Schedule of the calls of timekeeper_tick() (ticks). After a second of sleep, cold
+ * caches cause most of the cost of a tick or a packet. So a tick that is due soon
+ * runs right after the packets that woke the daemon; but not between the packets of
+ * a poll, because the tick would delay these packets. Pure: the time is an argument.
+ * Times are of CLOCK_MONOTONIC, ns. All members 0: the first tick is due at once.
  */
 struct tick_schedule {
 	__s64 last_ns;		/* time of the latest tick */
-	__s64 interval_ns;	/* nominal time from a tick to the next one */
+	__s64 interval_ns;	/* nominal time from a tick to the next tick */
 	__s64 quiet_ns;		/* time from which on no more packets are expected; 0:
 				 * no packet came since the latest tick */
-	bool had_packets;	/* packets came in the interval before the latest tick */
+	bool had_packets;	/* true: packets came in the interval before the latest tick */
 };
 
-/* Records a tick at @now_ns; the next one is due about @interval_ns later. */
+/* Records a tick at @now_ns; the next tick is due about @interval_ns later. */
 void tick_schedule_ticked(struct tick_schedule *schedule, __s64 now_ns,
 			  __s64 interval_ns);
 
-/* Records that a packet was received at @now_ns. @more: more packets may follow at once */
+/* Records that a packet was received at @now_ns. @more: further packets may follow at once */
 void tick_schedule_packet(struct tick_schedule *schedule, __s64 now_ns, bool more);
 
 /*
  * tick_schedule_due - time of the next tick, ns
  *
- * Returns the time one interval after the latest tick. If packets came in this interval or
- * the previous one: the time from which on no more packets are expected, if that is 3/4 to
- * 5/4 of an interval after the latest tick; else 5/4 of an interval after the latest tick.
+ * One interval after the latest tick if no packets came in this interval or the previous
+ * one. Else the time from which on no more packets are expected, if it is 3/4 to 5/4 of
+ * an interval after the latest tick, or else 5/4 of an interval after the latest tick.
  */
 __s64 tick_schedule_due(const struct tick_schedule *schedule);
 

@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: MIT
 /*
- * Collectives. A caller of tsct_timesync() sends the request "timesync 0" to
- * the control socket, then "timesync N" with the number N from the answer, some times a
- * second. The daemon's answers:
+ * Collectives. A caller of tsct_timesync() sends the request "timesync 0"
+ * to the control socket, and then, a few times a second, "timesync N"
+ * with the number N from the answer. The daemon's answers:
  *
  *   waiting N NAMES	callers on these nodes are missing
  *   session N		all have arrived; the session is under way
  *   done N		the session is over, and its time published
  *
- * A caller that sends no request for half a second has stopped waiting. This
- * node reports its arrival to its master when a local caller waits and all members of
- * this node have arrived. The members are released when this node is released.
+ * A caller that sends no request for half a second has stopped waiting. This node
+ * reports its arrival to its master when a local caller waits and all members of this
+ * node have arrived. This node releases its members when its master releases this node.
  *
- * A process may declare, by the request "join COUNT", that COUNT processes of this node
- * take part. The answer is "joined ID", and the connection stays open until the process
- * leaves or ends. The process's requests are then "timesync N ID CALL" with the number CALL
- * of the call. The answer "unknown 0" means that the process has to join again, because no
- * process, or another one, has joined with that id. While there are participants, this node
- * has arrived when all of them wait and COUNT processes have joined, minus the participants
- * that ended. Callers that did not join are released together with the participants, and
- * are not waited for. If the last participant ends while callers wait on any node, this
- * node counts as arrived until the callers are released or leave, because no process is
- * left to arrive for this node.
+ * A process may declare, by the request "join COUNT", that COUNT processes of this
+ * node take part. The answer is "joined ID", and the connection stays open until the
+ * process leaves or ends. The process's requests are then "timesync N ID CALL" with
+ * the number CALL of the call. The answer "unknown 0" means that the process has to
+ * join again, because the id is no longer in use, or belongs to another process.
+ * While there are participants, this node has arrived when all of them wait and COUNT
+ * processes have joined, minus the participants that ended. Callers that did not join
+ * are released together with the participants, and are not waited for. If the last
+ * participant ends while callers wait on any node, no process is left to arrive for
+ * this node: it counts as arrived until the callers are released or leave.
  *
- * While any caller waits, requests carry the names of the nodes below the sender that have
- * not arrived, and answers carry the names of all missing nodes, with the number and pids
- * of their missing participants. An answer with the flag GATHERING says that a caller
- * waits; members that do not poll at that time get a poll request, so that they can report
- * their participants.
+ * While any caller waits, requests carry the names of the nodes below the
+ * sender that have not arrived, and answers carry the names of all missing
+ * nodes, with the number and pids of their missing participants. The flag
+ * GATHERING in an answer means that a caller waits. Members that do not poll
+ * at that time get a poll request, so that they can report their participants.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -45,33 +45,33 @@
 /* Time for which callers wait before members get a poll request, ns. Most collectives end
  * sooner. */
 #define POLL_MEMBERS_NS	(NS_PER_S / 5)
-/* Time after the end of the last participant, ns. If an answer of the master shows within
- * this time that callers wait, the participant ended while they waited. */
+/* If an answer of the master shows, within this time after the last participant
+ * ended, that callers wait, the participant ended while these callers waited, ns */
 #define ENDED_NS	NS_PER_S
 /* Time from a member's first report of a waiting caller until missing nodes are logged,
  * ns */
 #define LOG_AFTER_NS	(2 * NS_PER_S)
-/* Time between log lines of missing nodes, and of ended participants, ns */
+/* Minimum time between log lines about missing nodes or about ended participants, ns */
 #define LOG_NS		(10 * NS_PER_S)
 /* The RECENT barriers up to the last released barrier count as released. Any other
  * barrier number counts as not released. */
 #define RECENT		256
 
 struct barrier {
-	__u32 number;			/* number of the barrier in which a local caller
-					 * waits; 0: none waits, or unknown */
+	__u32 number;			/* number of the barrier in which a local caller waits;
+					 * 0: no caller waits, or the number is unknown */
 	__s64 waited_ns;		/* time of a local caller's last request */
 	__u32 released;			/* number of the latest released barrier */
-	__s64 since_ns, member_ns;	/* times of the first and the last report of a
-					 * waiting caller by members, without a gap of
-					 * MEMBER_WAITS_NS */
-	/* time of a member's last report of a waiting caller since the last released
-	 * barrier; 0: none */
+	__s64 since_ns, member_ns;	/* times of the first and the last of the
+					 * members' reports of a waiting caller that
+					 * follow each other within MEMBER_WAITS_NS */
+	/* time of a member's last report of a waiting caller since the
+	 * last released barrier; 0: no such report */
 	__s64 member_gathers_ns;
-	__s64 gathers_ns;		/* time since which a caller waits on any node;
-					 * 0: no caller waits */
-	bool polled;			/* true: poll requests were sent to the members
-					 * since gathers_ns */
+	__s64 gathers_ns;		/* time when a caller on any node began
+					 * to wait; 0: no caller waits */
+	bool polled;			/* true: poll requests have been sent
+					 * to the members since gathers_ns */
 	__u64 poller;			/* id of the member that was the last to report a
 					 * waiting caller, since gathers_ns; 0: no member */
 	struct tsct_participants participants;	/* local processes that joined */
@@ -85,8 +85,8 @@ struct barrier {
 					 * nodes */
 	__s64 logged_ended_ns;		/* time of the last log line about an ended
 					 * participant */
-	__s64 logged_stand_in_ns;	/* time of the last log line about this node
-					 * that counts as arrived */
+	__s64 logged_stand_in_ns;	/* time of the last log line that says
+					 * that this node counts as arrived */
 };
 
 struct barrier *barrier_new(void)
@@ -94,9 +94,9 @@ struct barrier *barrier_new(void)
 	return calloc(1, sizeof(struct barrier));
 }
 
-/* Returns the parent, the source to which this node reports: the first source that answers;
- * if none answers, the first source. NTP servers are not parents. NULL: no parent, because
- * this node is the master. */
+/* Returns the parent, the source to which this node reports: the first
+ * source that answers; if no source answers, the first source. NTP servers
+ * are not parents. NULL: no parent, because this node is the master. */
 static const struct peer_source *parent(const struct peers *p)
 {
 	const struct peer_source *first = NULL;
@@ -121,7 +121,7 @@ static bool has_members(const struct peers *p)
 }
 
 /* Returns true if all members of this node have arrived in the barrier. One missing
- * node is allowed: the schedule counts this node, too, until this node has arrived. */
+ * node is allowed, because the schedule counts this node until it has arrived. */
 static bool all_below(const struct peers *p)
 {
 	__u32 barrier;
@@ -132,7 +132,7 @@ static bool all_below(const struct peers *p)
 	return tsct_schedule_missing(p->members.schedule, barrier, NULL, 0) <= 1;
 }
 
-/* Returns true if the time @since_ns is set, and at most @limit_ns ago. */
+/* Returns true if the time @since_ns is set and at most @limit_ns ago. */
 static bool is_recent(__s64 since_ns, __s64 limit_ns)
 {
 	return since_ns && tsct_monotonic_ns() - since_ns <= limit_ns;
@@ -172,9 +172,9 @@ static bool callers_gather(const struct peers *p)
 	return has_caller_below(p->barrier) || parent_gathers(p);
 }
 
-/* Returns true if source @s is to be polled frequently, until it reports the release of
- * the barrier: a program on this node, or on a node that gets its time through this
- * node, waits in tsct_timesync(), or is waited for. */
+/* Returns true if source @s is to be polled frequently until it reports the release
+ * of the barrier, because a program waits in tsct_timesync(), or others wait for a
+ * program, on this node or on a node that gets its time through this node. */
 bool barrier_waits_for(const struct peers *p, const struct peer_source *s)
 {
 	const struct barrier *b = p->barrier;
@@ -264,7 +264,7 @@ static void begin_barrier(struct peers *p, __u32 number)
 }
 
 /* Lets this node count as arrived if its last participant ended just now, while callers
- * wait: no process is left on this node to arrive. Undoes that when no caller waits. */
+ * wait: no process is left on this node to arrive. When no caller waits, ends that state. */
 static void stand_in(struct peers *p)
 {
 	struct barrier *b = p->barrier;
@@ -284,7 +284,7 @@ static void stand_in(struct peers *p)
 		begin_barrier(p, 0);
 }
 
-/* Stops waiting for the local callers if none sent a request within WAITS_NS. */
+/* Stops waiting for the local callers if no local caller sent a request within WAITS_NS. */
 static void expire_callers(struct peers *p)
 {
 	struct barrier *b = p->barrier;
@@ -295,8 +295,8 @@ static void expire_callers(struct peers *p)
 		tsct_schedule_withdraw(p->members.schedule);
 }
 
-/* Sends a poll request to the members once callers have waited for a while: the members
- * report their participants, and learn whether a participant ends while callers wait. */
+/* Sends a poll request to the members once callers have waited for a while:
+ * the members report their participants, and learn that callers wait. */
 static void poll_members(struct peers *p)
 {
 	struct barrier *b = p->barrier;
@@ -339,8 +339,8 @@ static void note_member_caller(struct peers *p, __u64 node, bool has_caller)
 	poll_parent(p);
 }
 
-/* Handles the report about callers in a member's request. @below: names of nodes and processes
- * that keep the member from arriving; NULL: the request has none */
+/* Handles the report about callers in a member's request. @below: names of nodes and
+ * processes that keep the member from arriving; NULL: the request has no names */
 void barrier_member_request(struct peers *p, const struct tsct_extension *request,
 			    const char *below)
 {
@@ -350,8 +350,8 @@ void barrier_member_request(struct peers *p, const struct tsct_extension *reques
 	bool has_caller = gathers && !(request->flags & TSCT_EXT_NO_CALLER);
 
 	tsct_schedule_set_blockers(p->members.schedule, request->node, below ? below : "");
-	/* Drops local callers that have left: they would still count as arrived, and
-	 * the arrival of the last member would release the barrier. */
+	/* Drops local callers that have left: these would still count as arrived,
+	 * so that the arrival of the last member would release the barrier. */
 	if (gathers)
 		expire_callers(p);
 	note_member_caller(p, request->node, has_caller &&
@@ -359,8 +359,8 @@ void barrier_member_request(struct peers *p, const struct tsct_extension *reques
 						   request->barrier));
 	if (!has_caller)
 		return;
-	/* A member that did not receive the answer repeats its request: if that is for a
-	 * released barrier, it does not show a waiting caller. */
+	/* A member that did not receive the answer repeats its request. A repeated
+	 * request for a released barrier does not show a waiting caller. */
 	if (!tsct_schedule_released(p->members.schedule, request->barrier)) {
 		b->member_gathers_ns = now_ns;
 		b->poller = request->node;
@@ -370,8 +370,8 @@ void barrier_member_request(struct peers *p, const struct tsct_extension *reques
 		return;
 	}
 	b->since_ns = b->member_ns = now_ns;
-	/* The poll reports to the master that a process waits in tsct_timesync(), on a
-	 * node that gets its time through this node. */
+	/* Polls the parent, to report that a process on a node that gets
+	 * its time through this node waits in tsct_timesync(). */
 	poll_parent(p);
 }
 
@@ -388,8 +388,8 @@ void barrier_answer_member(struct peers *p, struct tsct_extension *reply)
 		reply->flags |= TSCT_EXT_GATHERING;
 }
 
-/* Processes an answer of source @s: the number of the barrier, and the flag whether
- * it was released. */
+/* Processes the barrier's number in an answer of source @s, and the flag
+ * that says whether the barrier was released. */
 void barrier_answered(struct peers *p, const struct peer_source *s)
 {
 	const struct tsct_remote *r = &s->client.remote;
@@ -404,14 +404,14 @@ void barrier_answered(struct peers *p, const struct peer_source *s)
 		b->number = r->barrier;
 	stand_in(p);
 	poll_members(p);
-	/* This answer may be the first one that shows that callers wait. */
+	/* Polls again, as this answer may be the first answer that shows that callers wait. */
 	poll_parent(p);
 }
 
 /* ---- names of missing nodes ---------------------------------------------- */
 
-/* Writes the text about missing participants of this node. It begins with a colon, as
- * tsct_schedule_set_blockers() expects; "": no participant is missing */
+/* Writes the text about missing participants of this node. The text begins with a
+ * colon, as tsct_schedule_set_blockers() expects; "": no participant is missing */
 static void describe_processes(const struct peers *p, char *text, size_t size)
 {
 	char missing[TSCT_MISSING_TEXT - 2];
@@ -437,10 +437,10 @@ static unsigned int list_missing(const struct peers *p, char *names, size_t size
 }
 
 /*
- * Writes what keeps this node from arriving: its own participants, then nodes below. On
- * a node that has a master, the schedule's list of missing nodes begins with this node.
- * This node's name is reported only if the name is configured, and no process on this
- * node waits in tsct_timesync().
+ * Writes what keeps this node from arriving: its own missing participants, then
+ * missing nodes below this node. On a node that has a master, the schedule's list
+ * of missing nodes begins with this node. This node's name is reported only if
+ * the name is configured, and no process on this node waits in tsct_timesync().
  */
 static void describe_below(const struct peers *p, char *text, size_t size)
 {
@@ -459,9 +459,9 @@ static void describe_below(const struct peers *p, char *text, size_t size)
 			 !*p->config->name) ? rest + 2 : names);
 }
 
-/* Adds the state of this node, and of all nodes that get their time through this node,
- * to a request to source @s: whether they have arrived in the barrier, and what keeps
- * them from arriving. */
+/* Adds to a request to source @s whether this node, and all nodes that
+ * get their time through this node, have arrived in the barrier, and what
+ * keeps these nodes from arriving. */
 void barrier_request(const struct peers *p, struct peer_source *s,
 		     struct tsct_extension *request)
 {
@@ -533,8 +533,8 @@ void barrier_tick(struct peers *p)
 
 /* ---- requests of local processes ----------------------------------------- */
 
-/* Reads up to @max numbers with one blank between them. Returns the number of numbers; 0:
- * the text is anything else. */
+/* Reads up to @max numbers with one blank between them. Returns how many
+ * numbers were read; 0: the text has any other form. */
 static unsigned int parse_numbers(const char *text, __u32 *ret_numbers,
 				  unsigned int max)
 {
@@ -587,8 +587,8 @@ void peers_leave(struct peers *p, __u32 id)
 		return;
 	if (!b->participants.nr) {
 		b->ended_ns = tsct_monotonic_ns();
-		/* The last caller's request may be that of a participant which has ended.
-		 * Any other caller sends its next request within 20 ms. */
+		/* Forgets the last request, because the ended participant may have
+		 * sent it. Any other caller sends its next request within 20 ms. */
 		b->waited_ns = 0;
 	}
 	if (callers_gather(p) && !is_recent(b->logged_ended_ns, LOG_NS)) {
@@ -610,8 +610,8 @@ static void print_released(const struct peers *p, __u32 number, FILE *to)
 	fprintf(to, "%s %u\n", lasts ? "session" : "done", number);
 }
 
-/* Prints the answer to a call that waits: released or not, and which nodes are
- * missing. */
+/* Prints the answer to a waiting call: whether it was released, and which
+ * nodes are missing. */
 static void print_state(struct peers *p, __u32 released, FILE *to)
 {
 	char names[1024] = "";
@@ -645,10 +645,10 @@ void barrier_answer(struct peers *p, const char *request, FILE *to)
 			return;
 		}
 	}
-	/* Answers at once if barrier @number was released. A @number that is below
-	 * b->released by RECENT or more may have been assigned by an earlier daemon:
-	 * the caller then waits. waited_ns is not set while other local callers wait in
-	 * a newer barrier: it is the time of the last request from such a caller. */
+	/* Answers at once if barrier @number was released. An earlier daemon may
+	 * have assigned a @number that is RECENT or more below b->released: its
+	 * caller waits. Does not set waited_ns while other local callers wait in a
+	 * newer barrier, because it is the time of these callers' last request. */
 	if (number && b->released && b->released - number < RECENT) {
 		if (!b->number)
 			b->waited_ns = tsct_monotonic_ns();

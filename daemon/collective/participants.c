@@ -5,8 +5,8 @@
 
 #include "collective.h"
 
-/* Room for the pids in a text of missing processes, bytes. The text is part of a field
- * of 120 characters in packets. */
+/* Size of the pids in a text about missing processes, bytes. In packets,
+ * the text is part of a field of 120 characters. */
 #define PIDS_MAX	48
 
 int tsct_participants_join(struct tsct_participants *participants,
@@ -102,7 +102,7 @@ void tsct_participants_release(struct tsct_participants *participants,
 	}
 }
 
-/* Appends a pid to the text of missing processes, or " ..." if the pid does not fit. */
+/* Appends a pid to the text about missing processes, or " ..." if the pid does not fit. */
 static void append_pid(char *pids, __s32 pid)
 {
 	char number[16];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Barriers of a schedule's members: who has arrived, and who is missing */
+/* Barriers of a schedule's members: which members have arrived, and which are missing */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,8 +11,8 @@
  * (blockers) are no longer listed */
 #define BLOCKERS_VALID_US	2000000
 
-/* Time for which a member's report of a waiting caller holds, us: members repeat it every
- * 100 ms, or after a lost packet within a second */
+/* Time for which a member's report of a waiting caller is valid, us. Members
+ * repeat the report every 100 ms, or, after a lost packet, within a second. */
 #define CALLER_US	2000000
 
 /* Least time between rounds of poll requests for the same member in the same barrier, us */
@@ -23,8 +23,8 @@ __u32 tsct_schedule_barrier(const struct tsct_schedule *schedule)
 	return schedule->barrier;
 }
 
-/* Returns true if the barrier with number @barrier is released: numbers wrap, and those
- * of released barriers are schedule->first to schedule->barrier - 1. */
+/* Returns true if the barrier with number @barrier was released. Numbers wrap;
+ * the released barriers are schedule->first to schedule->barrier - 1. */
 bool tsct_schedule_released(const struct tsct_schedule *schedule, __u32 barrier)
 {
 	return barrier && barrier != schedule->barrier &&
@@ -136,8 +136,8 @@ static void append_name(struct name_list *list, const char *name,
 		if (!below)
 			below = blockers + strlen(blockers);
 	}
-	/* A member of an earlier release passes on the text of its own member unchanged:
-	 * all of it is about nodes below the member. */
+	/* A member of an earlier release forwards the text of its own member
+	 * unchanged: then the whole text is about nodes below the member. */
 	if (relayed && relayed < below)
 		below = blockers;
 	if (list->nr++)
@@ -166,8 +166,8 @@ unsigned int tsct_schedule_missing(const struct tsct_schedule *schedule,
 	for (i = 0; i < schedule->nr; i++) {
 		member = &schedule->members[i];
 		present = schedule_is_present(member, schedule->now_us);
-		/* The barrier waits for the expected members; if there are none, for the
-		 * present members. An arrival expires unless the member repeats it. The
+		/* The barrier waits for the expected members, or, if no members are expected,
+		 * for the present members. An arrival expires unless the member repeats it. The
 		 * barrier does not wait for a member that takes part through another node. */
 		if (!(schedule->nr_expected ? member->expected : present) ||
 		    (barrier && member->arrived == barrier && present) ||

@@ -28,10 +28,10 @@ struct config_reader {
 	struct config *config;
 	unsigned int line;		/* number of the line being read */
 	char *word[WORDS_MAX];
-	unsigned int nr, at;		/* number of words in the line; index of the next one */
+	unsigned int nr, at;		/* number of words in the line; index of the next word */
 	unsigned int errors;
 	char keyfile[4096];
-	unsigned int keyfile_line;	/* line of the directive keyfile; 0: none */
+	unsigned int keyfile_line;	/* line of the directive keyfile; 0: no such line */
 };
 
 /* ---- errors and warnings ------------------------------------------------- */
@@ -81,8 +81,8 @@ static void value_error(struct config_reader *r, const char *what,
 
 /* ---- words of a line ----------------------------------------------------- */
 
-/* Splits a line into r->word. Returns false if the line has no word, or has an error,
- * which was reported. */
+/* Splits a line into r->word. Returns false if the line has no word, or
+ * has an error, which is reported. */
 static bool split_line(struct config_reader *r, char *text)
 {
 	const unsigned char *c;
@@ -90,8 +90,8 @@ static bool split_line(struct config_reader *r, char *text)
 
 	text[strcspn(text, "#")] = '\0';
 	r->nr = r->at = 0;
-	/* Control characters are rejected: they would act on the terminal that shows
-	 * messages. */
+	/* Rejects control characters, which would act on a terminal that
+	 * shows a message. */
 	for (c = (const void *)text; *c; c++)
 		if ((*c < 0x20 && !strchr("\t\r\n\v\f", *c)) || *c > 0x7e) {
 			error(r, "byte 0x%02x is not a printable ASCII "
@@ -178,7 +178,7 @@ static void take_synced_cluster(struct config_reader *r)
 	if (word && !strcmp(word, "error"))
 		r->config->synced_error_ns = (__u64)next_number(r, word, 1, 1000000000);
 	else if (word)
-		value_error(r, r->word[0], word, "only 'error NS' may follow");
+		value_error(r, r->word[0], word, "give 'error NS' or nothing");
 }
 
 /* Parses the directives serve, synced-host, port, stratum and sync-max-messages. */
@@ -322,8 +322,8 @@ static void take_source_option(struct config_reader *r, struct config_source *s,
 		      s->ntp_only ? ", xleave" : "");
 }
 
-/* Returns true if @s can be added: its address is not in use by another source, and the
- * number of sources is below TSCT_SOURCES_MAX. Else reports an error. */
+/* Returns true if source @s can be added: no other source has its address, and the number
+ * of sources is below TSCT_SOURCES_MAX. Otherwise reports an error and returns false. */
 static bool check_source(struct config_reader *r, const struct config_source *s)
 {
 	unsigned int i;
@@ -369,8 +369,8 @@ static void take_source(struct config_reader *r)
 	}
 	if (r->errors != errors)
 		return;
-	/* If only one of minpoll and maxpoll is given, and conflicts with the default of
-	 * the other one, the other one gets the given value, too. */
+	/* If only minpoll is given, and is above the default maxpoll,
+	 * maxpoll gets the value of minpoll; and vice versa. */
 	if (has_min && !has_max && s.maxpoll < s.minpoll)
 		s.maxpoll = s.minpoll;
 	if (has_max && !has_min && s.minpoll > s.maxpoll)
@@ -383,8 +383,8 @@ static void take_source(struct config_reader *r)
 		r->config->source[r->config->nr_sources++] = s;
 }
 
-/* Checks a child against the others: no two may have the same name, or the same address
- * and key. Returns false after reporting an error. */
+/* Checks that no two children have the same name, or the same address and
+ * key. Returns false after reporting an error. */
 static bool check_child(struct config_reader *r, const struct config_child *c)
 {
 	const struct config_child *o;
@@ -559,8 +559,8 @@ static void read_keys(struct config_reader *r)
 		       r->keyfile, strerror(errno));
 		return;
 	}
-	/* Warns if others can read the key file: anyone who can read a key can
-	 * impersonate every peer. The mode of a pipe does not count. */
+	/* Warns if other users can read the key file: anyone who can read
+	 * a key can impersonate every peer. Ignores the mode of a pipe. */
 	if (!fstat(fileno(from), &st) && S_ISREG(st.st_mode) &&
 	    st.st_mode & 027)
 		report(r, false, r->keyfile_line, "keyfile: %s: other users can "
@@ -640,8 +640,8 @@ int config_load(const char *path, config_report_fn *report_to,
 		       strerror(-err));
 	if (!err)
 		read_keys(&r);
-	/* Skips check_whole() if any line has an error: check_whole() would report that
-	 * line's directive as missing. */
+	/* Skips check_whole() if a line has an error: check_whole() would
+	 * report the line's directive as missing. */
 	if (!err && !r.errors)
 		check_whole(&r);
 	if (from)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tsctraced.conf: a directive per line; # begins a comment. A file is applied as
- * a whole or not at all; every error is reported with its line and its remedy.
- * See tsctraced.conf(5).
+ * tsctraced.conf: a directive per line; # begins a comment. A file is
+ * applied as a whole or not at all; every error is reported with its line
+ * and a remedy. See tsctraced.conf(5).
  */
 #ifndef TSCTRACED_CONFIG_H
 #define TSCTRACED_CONFIG_H
@@ -57,14 +57,14 @@ struct config {
 	bool serve;
 	__u16 port;
 	struct tsct_address listen[CONFIG_LISTEN_MAX];
-	unsigned int nr_listen;		/* addresses to listen on; 0: all addresses */
+	unsigned int nr_listen;		/* number of addresses to listen on; 0: all addresses */
 	struct config_source source[TSCT_SOURCES_MAX];
 	unsigned int nr_sources;
 	struct config_child *child;
 	unsigned int nr_children;
 	struct config_rule rule[TSCT_RULES_MAX];
 	unsigned int nr_rules;
-	struct tsct_keys *keys;		/* keys of the key file; NULL: no keyfile */
+	struct tsct_keys *keys;		/* keys of the key file; NULL: no key file */
 	struct tsct_ratelimit_options ratelimit;
 	struct tsct_schedule_options schedule;
 	bool synced_host, synced_cluster;
@@ -72,10 +72,10 @@ struct config {
 	 * synced-cluster, ns; 0: use the bound to UTC that ClockBound or the kernel states */
 	__u64 synced_error_ns;
 	enum tsct_fit_kind fit;
-	unsigned int history_days;	/* days of the clock's history that are kept; 0: none */
-	int stratum;			/* configured NTP stratum of answers; 0: none, and
-					 * answers have 10, or "unsynchronized" while
-					 * the kernel's clock is unsynchronized */
+	unsigned int history_days;	/* days of the clock's history to keep; 0: no history */
+	int stratum;			/* configured NTP stratum of answers; 0: not
+					 * configured: answers have 10, or "unsynchronized"
+					 * while the kernel's clock is not synchronized */
 };
 
 /* Function that receives an error or a warning, "FILE:LINE: what is wrong; what to
@@ -83,7 +83,7 @@ struct config {
 typedef void config_report_fn(bool is_error, const char *text);
 
 /*
- * config_load - read a configuration file, and the key file that this file names
+ * config_load - read a configuration file and the key file named in it
  *
  * Returns 0; -ENOENT: the configuration file does not exist, and nothing was reported;
  * -EINVAL or another -errno, after an error was reported.
@@ -96,7 +96,7 @@ void config_free(struct config *config);
 /* Returns true if a directive of the configuration needs the network. */
 bool config_has_network(const struct config *config);
 
-/* Returns true if the node has no sources: then its counter defines the timeline. */
+/* Returns true if the node has no sources, so that its counter defines the timeline. */
 bool config_is_master(const struct config *config);
 
 /* Returns the node's role as text for JSON reports. */

@@ -43,8 +43,8 @@ void log_message(int level, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	/* The journal adds the program's name and parses the level; a terminal needs
-	 * the name in the line. */
+	/* The journal adds the program's name and parses the level; for a
+	 * terminal, the line needs the name. */
 	if (to_journal)
 		fprintf(stderr, "<%d>%s\n", level, text);
 	else

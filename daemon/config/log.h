@@ -10,7 +10,7 @@
  * whether standard error is the journal. */
 void log_open(int verbose);
 
-/* Returns true if lines of this level are logged; else their texts need not be composed. */
+/* Returns true if lines of this level are logged. If false, callers need not compose the texts. */
 bool log_shows(int level);
 
 /* Writes a log line to standard error; the journal also receives the line's level. */

@@ -54,8 +54,8 @@ static int report_error(const char *path, int err)
 }
 
 /*
- * Checks that no other user can write to the directory: it could make the daemon lock, map or
- * replace files of its choice. Returns 0 or -EPERM, logged.
+ * Checks that no other user can write to the directory: such a user could
+ * make the daemon lock, map or replace any file. Returns 0 or -EPERM, logged.
  */
 static int check_owner(const char *path, const struct stat *st)
 {
@@ -64,18 +64,18 @@ static int check_owner(const char *path, const struct stat *st)
 			  "tsctraced as that user, or set --run-dir to a directory that only root "
 			  "or you can write to", path, st->st_uid);
 	else if (st->st_mode & 022)
-		log_error("%s: other users can write to it, by its mode %o; run 'chmod go-w' on "
-			  "it, or set --run-dir to a directory that only root or you can write to",
-			  path, st->st_mode & 07777);
+		log_error("%s: other users can write to this directory (mode %o); run 'chmod go-w' "
+			  "on it, or set --run-dir to a directory that only root or you can "
+			  "write to", path, st->st_mode & 07777);
 	else
 		return 0;
 	return -EPERM;
 }
 
 /*
- * Opens and locks the lock file, whose text is the pid of the process that has the lock.
- * The kernel releases the lock when that process ends; the lock file stays. Returns its
- * descriptor, or -errno after logging the error.
+ * Opens and locks the lock file, whose text is the pid of the process that has
+ * the lock. The kernel releases the lock when that process ends; the lock file
+ * stays. Returns the lock file's descriptor, or -errno after logging the error.
  */
 static int take_lock(const char *path, int dir, uid_t owner)
 {
@@ -85,17 +85,18 @@ static int take_lock(const char *path, int dir, uid_t owner)
 	ssize_t len;
 	int err;
 
-	/* The directory's owner may start the next daemon. */
+	/* The directory's owner may start the next daemon, which then locks this file. */
 	if (lock >= 0 && owner != geteuid() && fchown(lock, owner, (gid_t)-1))
-		log_debug("%s/%s: cannot change its owner: %s", path, LOCK_NAME, strerror(errno));
+		log_debug("%s/%s: cannot change the lock file's owner: %s", path,
+			  LOCK_NAME, strerror(errno));
 	if (lock < 0)
 		lock = openat(dir, LOCK_NAME, flags, 0600);
 	if (lock < 0)
 		return report_error(path, -errno);
-	/* The lock file's mode is set to 0600: any process that can open the file can
-	 * lock it, and so keep the daemon from starting. */
+	/* Sets the lock file's mode to 0600, because any process that can open
+	 * the file can lock the file, and so keep the daemon from starting. */
 	if (fchmod(lock, 0600))
-		log_warning("%s/%s: cannot change its mode: %s; other users may "
+		log_warning("%s/%s: cannot change the lock file's mode: %s; other users may "
 			    "be able to lock it", path, LOCK_NAME,
 			    strerror(errno));
 	if (flock(lock, LOCK_EX | LOCK_NB)) {
@@ -104,7 +105,7 @@ static int take_lock(const char *path, int dir, uid_t owner)
 			len = pread(lock, pid, sizeof(pid) - 1, 0);
 			pid[len > 0 ? strcspn(pid, "\n") : 0] = '\0';
 			log_error("%s: in use by another tsctraced (pid %s); "
-				  "stop that one, or set another --run-dir",
+				  "stop that tsctraced, or set another --run-dir",
 				  path, *pid ? pid : "unknown");
 		}
 		close(lock);

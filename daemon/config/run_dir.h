@@ -16,12 +16,12 @@
  */
 int run_dir_open(const char *path, int *ret_dir, int *ret_lock);
 
-/* Returns true if files of user @uid are taken as this daemon's own: those of root, of this
- * process, and, if this process is root, of the user that a package makes for the daemon. */
+/* Returns true if files of user @uid are trusted: @uid is root, the user of this process,
+ * or, if this process is root, the user that a package creates for the daemon. */
 bool run_dir_trusts(uid_t uid);
 
-/* Returns advice to the user, for the end of a message about a file in the run-time
- * directory. @err: error of that file, -errno */
+/* Returns advice to the user, for the end of a message about a file in
+ * the run-time directory. @err: error of the file, -errno */
 const char *run_dir_fix(int err);
 
 #endif /* TSCTRACED_RUN_DIR_H */

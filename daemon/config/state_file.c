@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Reads and replaces files of the state directory, which stay over restarts; the node id,
- * which is saved in such a file; the host id, made of the kernel's boot id */
+/* Reads and replaces files of the state directory, which outlive restarts; makes the
+ * node id, saved in such a file, and the host id, a hash of the kernel's boot id */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

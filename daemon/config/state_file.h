@@ -12,8 +12,8 @@
  * state_file_read - read a file as text; returns the length of @text or -errno. -EACCES:
  *	not readable, or other users can write the file; -ELOOP: a symbolic link
  *
- * state_file_replace - write @text to a new file, and rename that to @path; returns 0 or
- *	-errno. @sync: write the new file to disk before it is renamed
+ * state_file_replace - write @text to a new file, and rename the new file to @path;
+ *	returns 0 or -errno. @sync: write the new file to disk before it is renamed
  */
 ssize_t state_file_read(const char *path, char *text, size_t size);
 int state_file_replace(const char *path, const char *text, size_t len, bool sync);
@@ -22,8 +22,8 @@ int state_file_replace(const char *path, const char *text, size_t len, bool sync
  * possible */
 __u64 node_id(const char *state_dir);
 
-/* Returns the host's id: never 0, and equal for all daemons on this boot of the
- * kernel, as they share a counter */
+/* Returns the host's id: never 0, and equal for all daemons on this boot
+ * of the kernel, because these share a counter */
 __u64 node_host_id(void);
 
 #endif /* TSCTRACED_STATE_FILE_H */

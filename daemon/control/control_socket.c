@@ -32,20 +32,20 @@ struct control_connection {
 	size_t got;			/* received bytes of the request */
 	char *answer;			/* answer to send; NULL: request incomplete */
 	size_t len, sent;
-	__u32 participant;		/* id of the participant that joined by the
-					 * request; 0: none */
+	__u32 participant;		/* id of the participant that joined by
+					 * the request; 0: no participant */
 };
 
 struct control {
 	struct control_ops ops;
 	struct peers *peers;
 	int epoll, listener;
-	bool paused;			/* the listening socket is not polled, for lack
-					 * of descriptors or memory */
+	bool paused;			/* true: the listening socket is not polled,
+					 * because descriptors or memory ran out */
 	__s64 refused_ns;		/* time of the last log line about a refused
 					 * request, CLOCK_MONOTONIC, ns */
 	struct control_connection connections[CONNECTIONS_MAX];
-	/* connections of participants, from the time on at which their answers were sent */
+	/* connections of participants whose request to join was answered */
 	struct control_connection participants[PEERS_PARTICIPANTS_MAX];
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 };
@@ -60,7 +60,7 @@ static int watch_fd(struct control *control, int op, int fd, __u32 events,
 	return epoll_ctl(control->epoll, op, fd, &event) ? -errno : 0;
 }
 
-/* Frees the entry of a connection, whose descriptor is closed or kept elsewhere. */
+/* Frees the entry of a connection whose descriptor was closed, or moved to another entry. */
 static void free_connection(struct control_connection *connection)
 {
 	free(connection->answer);
@@ -78,14 +78,14 @@ static void close_connection(struct control *control,
 		peers_leave(control->peers, id);
 }
 
-/* Moves the connection of a participant, after its answer was sent, to
- * control->participants: there it has no time limit, and is not closed for a new one. */
+/* Moves the connection of a participant, after its answer was sent, to control->participants,
+ * where it has no time limit and is not closed for a new connection. */
 static void keep_participant(struct control *control,
 			     struct control_connection *connection)
 {
 	struct control_connection *at = control->participants;
 
-	/* A free entry exists: the array is as long as the limit of participants. */
+	/* A free entry exists: there are as many entries as participants. */
 	while (at->fd >= 0)
 		at++;
 	*at = (struct control_connection) {
@@ -104,8 +104,8 @@ static bool is_participant(const struct control *control,
 		connection < control->participants + PEERS_PARTICIPANTS_MAX;
 }
 
-/* Adds a connection in a free entry, or in the entry of the oldest connection, which is
- * closed. */
+/* Stores a connection in a free entry. If there is none, closes the
+ * oldest connection and uses its entry. */
 static void add_connection(struct control *control, int fd)
 {
 	struct control_connection *connection = &control->connections[0];
@@ -150,8 +150,8 @@ static void accept_connections(struct control *control)
 
 /* ---- requests ------------------------------------------------------------ */
 
-/* Log lines name the client process by pid only: the process may have ended, and can
- * choose any name. */
+/* Log lines name the client process by pid only: the process may have
+ * ended, and a process can choose any name. */
 static void fake_disruption(struct control *control,
 			    const struct control_connection *connection, FILE *to)
 {
@@ -169,13 +169,13 @@ static void fake_disruption(struct control *control,
 		return;
 	control->refused_ns = now;
 	log_warning("process %d of user %u requested a fake disruption: refused: "
-		    "it is not root", (int)cred->pid, (unsigned int)cred->uid);
+		    "the process is not root", (int)cred->pid, (unsigned int)cred->uid);
 }
 
-/* Returns true if the request is "timesync NUMBER ID CALL" with the id of a participant that
- * is another process: ids are easy to guess, and a process must not call in the name of
- * another. Compares users only if both pids are 0 (processes of another pid namespace).
- * Otherwise pids are enough, and a process may change its user after it joined. */
+/* Returns true if the request is "timesync NUMBER ID CALL" with the id of
+ * another process: ids are easy to guess, and no process may call in another's
+ * name. Compares pids, because a process may change its user after it joined.
+ * If both pids are 0 (processes of another pid namespace), compares users. */
 static bool is_for_another(const struct control *control,
 			   const struct control_connection *connection)
 {
@@ -244,8 +244,8 @@ static bool read_request(struct control *control,
 	} else if (connection->got < sizeof(connection->request) - 1) {
 		return false;
 	} else {
-		/* The received text is longer than any valid request: handled as an
-		 * empty request. */
+		/* The received text is longer than any valid request:
+		 * treats the text as an empty request. */
 		connection->request[0] = '\0';
 	}
 	answer_request(control, connection);
@@ -295,8 +295,8 @@ void control_dispatch(struct control *control)
 
 		if (!connection || connection->fd < 0)
 			continue;
-		/* A participant's connection is readable when the participant has ended
-		 * or left. Participants must not send data: that ends the connection, too. */
+		/* A participant's connection is readable when the participant has ended or
+		 * left. A participant must not send data: data end the connection, too. */
 		if (is_participant(control, connection))
 			close_connection(control, connection);
 		else if (connection->answer || read_request(control, connection))
@@ -366,7 +366,7 @@ void control_close(struct control *control)
 
 	if (!control)
 		return;
-	/* The participants' processes join again if another daemon is started. */
+	/* Drops the participants: their processes join again if another daemon is started. */
 	for (i = 0; i < PEERS_PARTICIPANTS_MAX; i++)
 		if (control->participants[i].fd >= 0)
 			close(control->participants[i].fd);

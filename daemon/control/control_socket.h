@@ -6,8 +6,8 @@
  * the process leaves or ends. Any user may send requests; only root and the daemon's own
  * user may request a fake disruption.
  *
- * Clients may be hostile: the number, lifetime and memory of connections are
- * limited, and the daemon never blocks on one.
+ * Clients may be hostile: the number, lifetime and memory of connections
+ * are limited, and the daemon never blocks on a connection.
  */
 #ifndef TSCTRACED_CONTROL_H
 #define TSCTRACED_CONTROL_H
@@ -30,8 +30,8 @@ struct control_ops {
 struct control;
 struct peers;
 
-/* Listens on the control socket in @dir_path, after removing the socket of an earlier
- * daemon. @peers answers the requests that @ops has no function for. Returns 0 or -errno. */
+/* Listens on the control socket in @dir_path, after removing the socket of an earlier daemon.
+ * @peers answers all requests for which @ops has no function. Returns 0 or -errno. */
 int control_open(const char *dir_path, const struct control_ops *ops,
 		 struct peers *peers, struct control **ret_control);
 
@@ -50,7 +50,7 @@ void control_tick(struct control *control);
 /* ---- the wing daemon/metrics --------------------------------------------- */
 
 struct metrics_counts {
-	bool module;		/* true: the kernel module has this daemon's clock state */
+	bool module;		/* true: the kernel module has a copy of this clock */
 	__u64 channels;		/* number of channels held by this daemon */
 	__u64 bytes;		/* memory of this daemon's channels, bytes */
 	__u32 segments;		/* number of clock segments in the clock file */

@@ -3,9 +3,9 @@
  * The answer to the request "exchanges", for `trace-ctl report sync`: for each source the
  * exchanges in the window of its fit, and the fit.
  *
- * Exchanges and the curve of the fit are reported relative to a tangent of the fit, with
- * differences small enough for a drawing. The array of an exchange ends with the times
- * t1 to t4 as measured.
+ * Exchanges and the curve of the fit are reported relative to a tangent
+ * of the fit, so that differences are small enough for a drawing. The
+ * array of an exchange ends with the times t1 to t4 as measured.
  */
 #include "daemon/sync/peers.h"
 #include "lib/fit/tangent.h"

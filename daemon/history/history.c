@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
  * Keeps the node's clock lines in files of the state directory, history/BOOT.NUMBER, for
- * trace-ctl time. A file begins at the start of the daemon, or when the previous one has
- * FILE_BYTES. Numbers count the files of all boots: the oldest ones are removed when files are too
- * large together. Their ages do not count: the clock may be set to a wrong time.
+ * trace-ctl time. A file begins at the start of the daemon, and when the previous file has
+ * FILE_BYTES. NUMBER counts the files of all boots. When all files together are too large, those
+ * with the lowest numbers are removed, whatever their ages: the clock may be set to a wrong time.
  *
- * Each record is written with one write(), so a killed daemon leaves whole records, except on
- * a full disk: then the written part of the record is cut off again. Nothing is synced to the
- * disk: a crash of the machine loses records that the kernel had not written, as with any log.
+ * Each record is written with one write(), so a killed daemon leaves whole records. If the
+ * disk is full, the written part of a record is cut off again. Nothing is synced to the disk:
+ * a crash of the machine loses records that the kernel had not written, as with any log.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -28,10 +28,10 @@
 #include "lib/history/history.h"
 
 #define FILE_BYTES	1000000
-#define NUMBER_MAX	999999999	/* the largest that is_history() accepts */
+#define NUMBER_MAX	999999999	/* the largest number that is_history() accepts */
 #define RESUME_TRIES	16
-#define PAUSE_TICKS	63U	/* maximum number of ticks between two tries to begin a file */
-/* Error of a rate between two crystals, 10^-12: see TSCT_RATE_WANDER_PPB */
+#define PAUSE_TICKS	63U	/* maximum number of ticks between tries to begin a file */
+/* Change of the rate between two crystals, 10^-12: see TSCT_RATE_WANDER_PPB */
 #define WANDER_PPT	(1000ULL * TSCT_RATE_WANDER_PPB)
 
 struct history {
@@ -44,9 +44,9 @@ struct history {
 	unsigned int days;
 	struct tsct_history_writer writer;
 	struct tsct_clock_copy copy;	/* the published clock at the last tick */
-	bool was_reset;			/* the counter is another one than in earlier files */
-	int err;			/* of the last write or open; logged when it changes */
-	unsigned int pause, pauses;	/* ticks left to the next try to begin a file, and in all */
+	bool was_reset;			/* true: the counter is not the counter of earlier files */
+	int err;			/* error of the last write or open; changes are logged */
+	unsigned int pause, pauses;	/* ticks to the next try to begin a file; initial number */
 };
 
 /* ---- files ---------------------------------------------------------------- */
@@ -58,7 +58,7 @@ static void note(struct history *h, int err, const char *what)
 			    "%s, or give 'history off'", h->dir, what, strerror(-err),
 			    err == -ENOSPC || err == -EDQUOT ? "make room" :
 			    err == -EACCES || err == -EPERM ? "give the directory to the daemon's user" :
-			    "fix that");
+			    "remove the cause of the error");
 	if (!err && h->err)
 		log_info("%s: writing the clock's history works again", h->dir);
 	h->err = err;
@@ -72,7 +72,7 @@ static bool is_history(const char *name)
 	return digits && digits < 10 && !name[33 + digits];
 }
 
-/* Returns the number of a file whose name is_history() accepts. */
+/* Returns the number in a file name that is_history() accepts. */
 static unsigned int number_of(const char *name)
 {
 	return (unsigned int)strtoul(name + 33, NULL, 10);
@@ -91,7 +91,7 @@ static int by_number(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Removes the oldest files as long as the files are too large together. */
+/* Removes the oldest files until all files together are small enough. */
 static void prune(const struct history *h, const char *present)
 {
 	const off_t limit = (off_t)h->days * TSCT_HISTORY_DAY_BYTES - FILE_BYTES;
@@ -116,7 +116,7 @@ static void prune(const struct history *h, const char *present)
 	}
 	if (nr)
 		qsort(files, nr, sizeof(*files), by_number);
-	/* The limit leaves room for the present file to grow. */
+	/* `limit` leaves FILE_BYTES for the growth of the present file. */
 	for (i = 0; i < nr && total > limit; i++) {
 		unlinkat(dirfd(dir), files[i].name, 0);
 		total -= files[i].bytes;
@@ -146,8 +146,8 @@ static int write_record(struct history *h, const struct tsct_history_record *rec
 }
 
 /*
- * Makes the writer continue where file @nr of this boot, by an earlier daemon, ends: the clock's
- * segments from before that are recorded already. Returns false if the file has no line.
+ * Makes the writer continue at the end of file @nr, which an earlier daemon wrote during this
+ * boot: earlier segments of the clock are in that file. Returns false if the file has no line.
  */
 static bool resume(struct history *h, unsigned int nr)
 {
@@ -212,7 +212,7 @@ static int begin_file(struct history *h)
 	     !h->was_reset; found--)
 		if (resume(h, found))
 			break;
-	/* Another daemon may use the directory, too. */
+	/* Tries again, because another daemon that uses the directory may have taken the number. */
 	for (tries = 0; tries < 10 && h->fd < 0 && nr < NUMBER_MAX; tries++) {
 		snprintf(path, sizeof(path), "%s/%s.%06u", h->dir, h->boot, ++nr);
 		h->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
@@ -265,7 +265,7 @@ static struct tsct_history_pairing measure(const struct timekeeper *k)
 		pairing.rate_mult = state->rate_mult;
 		pairing.rate_error_ppt = state->rate_error_ppt + (k->est.locked ? 0 : WANDER_PPT);
 	}
-	/* Holds from the previous tick to the next one: ticks are at most 1.25 s apart. */
+	/* Bound from the previous tick to the next tick: ticks are at most 1.25 s apart. */
 	if (state->utc_source && state->utc_error_ns < ~0ULL / 2)
 		pairing.utc_error_ns = state->utc_error_ns + 3ULL * state->utc_growth_ppb;
 	return pairing;

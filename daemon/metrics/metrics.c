@@ -36,7 +36,7 @@ static void print_head(FILE *to, const char *name, const char *type,
 		name, type);
 }
 
-/* Prints a label of a metric, and the label's value, which may contain any
+/* Prints a label of a metric, and the label's value, which may have any
  * character. */
 static void print_label(FILE *to, const char *name, const char *value)
 {
@@ -52,7 +52,7 @@ static void print_label(FILE *to, const char *name, const char *value)
 	fputc('"', to);
 }
 
-/* Prints a metric, "NAME{LABEL="TEXT"} VALUE"; @label NULL: without a label */
+/* Prints a metric, "NAME{LABEL="TEXT"} VALUE"; @label NULL: prints no label */
 static void print_value(FILE *to, const char *name, const char *label,
 			const char *text, double value)
 {

@@ -18,9 +18,9 @@ struct link_monitor {
 	bool changed;
 };
 
-/* Notes a change of an address, link or route. Messages of neighbour entries and
- * counters, which arrive all the time, are ignored. Routes of the local table count,
- * too: they change with addresses. */
+/* Notes a change of an address, link or route. Ignores messages about
+ * neighbour entries and counters, which arrive all the time. Routes of
+ * the local table count, too, because they change with addresses. */
 static int on_message(struct nl_msg *msg, void *ctx)
 {
 	struct link_monitor *monitor = ctx;

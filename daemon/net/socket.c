@@ -23,15 +23,15 @@
 			 SOF_TIMESTAMPING_OPT_TSONLY)
 #define SERVER_BUFFER	(1 << 20)	/* receive buffer of a server socket, bytes */
 /*
- * Room for the ancillary data of a received packet, bytes: a timestamp, and either the
- * local address or, with a transmit timestamp, a struct sock_extended_err
+ * Size of the ancillary data of a received packet, bytes. The data are a timestamp, and
+ * either the local address or, with a transmit timestamp, a struct sock_extended_err.
  */
 #define ANCILLARY_MAX	256
 
 /* ---- packet clock -------------------------------------------------------- */
 
-/* Tolerance of the comparison of CLOCK_REALTIME with the clock page, beyond the bound,
- * ns, because the thread may be interrupted between the two readings. */
+/* Tolerance, beyond the error bound, when CLOCK_REALTIME is compared with the
+ * clock page, ns: the thread may be interrupted between the two readings. */
 #define TOLERANCE_NS	100000
 
 bool packet_clock_real(const struct packet_clock *c, __u64 cycles, __s64 *ret_ns,
@@ -48,8 +48,8 @@ bool packet_clock_real(const struct packet_clock *c, __u64 cycles, __s64 *ret_ns
 	return true;
 }
 
-/* Returns the largest difference between the counter of any CPU and the counter by which
- * the clock params were made, cycles. */
+/* Returns the largest difference between any CPU's counter and the
+ * counter to which the clock params refer, cycles. */
 static __u32 largest_skew(const struct packet_clock *c)
 {
 	const struct tsct_rate_estimator *est = &c->timekeeper->est;
@@ -67,7 +67,7 @@ void packet_clock_refresh(struct packet_clock *c)
 
 	/* The clock file and the source may have changed since the last call. */
 	c->clock.head.page = file->page;
-	/* The daemon finds disruptions itself, at its next update. */
+	/* The published count: the daemon itself detects disruptions at its next update. */
 	if (file->page)
 		c->clock.head.disruptions = (const uint64_t *)&file->page->copy[1].state.disruptions;
 	c->clock.head.source = c->timekeeper->est.state.source;
@@ -104,7 +104,7 @@ __s64 packet_clock_estimate_ns(const struct packet_clock *c, __u64 cycles)
 
 /*
  * Converts a kernel timestamp of a packet to cycles.
- * @after, @before: the timestamp was certainly taken after and before these cycles
+ * @after, @before: the timestamp was certainly taken after @after and before @before
  * @fallback: packet time to return if the timestamp is impossible, or cannot be
  *	converted
  */
@@ -119,8 +119,8 @@ packet_clock_kernel(const struct packet_clock *c, const struct timespec *ts,
 	__u64 error_ns;
 	__s64 ns, error;
 
-	/* Converting time to cycles yields no bound, so the bound is that of converting
-	 * the resulting cycles back to a time. */
+	/* Converting time to cycles yields no error bound, so the cycles
+	 * are converted back to a time, whose error bound is used. */
 	if (!c->usable || !ts->tv_sec ||
 	    tsct_clock_time_to_cycles(&c->clock.head,
 				ts->tv_sec * NS_PER_S + ts->tv_nsec, &cycles) ||
@@ -194,9 +194,9 @@ static int set_option(int fd, int level, int name, int value)
 }
 
 /*
- * Restarts the numbering of packets with a transmit time, and drops transmit times not
- * yet read. Kernel and daemon number these packets from 0. The kernel starts over when
- * SOF_TIMESTAMPING_OPT_ID is cleared and set again; receive times continue in between.
+ * Restarts the numbering of packets with a transmit time, and drops transmit times not yet
+ * read. Kernel and daemon number these packets from 0. The kernel's numbers restart at 0
+ * when SOF_TIMESTAMPING_OPT_ID is cleared and set again; receive times are not interrupted.
  */
 static void restart_tx_times(struct net_socket *s)
 {
@@ -217,8 +217,8 @@ static int open_udp(bool v6, const struct packet_clock *clock,
 			 SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (ret->fd < 0)
 		return -errno;
-	/* Forbids fragmentation, since fragments can be replaced by forged ones: no
-	 * packet of this protocol is longer than any network's MTU. */
+	/* Forbids fragmentation, because fragments can be replaced by forged fragments.
+	 * No packet of this protocol needs fragments: all fit any network's MTU. */
 	if (v6)
 		set_option(ret->fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
 	else
@@ -230,8 +230,8 @@ static int open_udp(bool v6, const struct packet_clock *clock,
 	return 0;
 }
 
-/* Sets the options of a server socket. The local address of each request is needed,
- * because it is the source address of the answer. */
+/* Sets the options of a server socket. The kernel is to report the local
+ * address of each request, which is the source address of the answer. */
 static int prepare_server(const struct net_socket *s)
 {
 	set_option(s->fd, SOL_SOCKET, SO_RCVBUF, SERVER_BUFFER);
@@ -294,8 +294,8 @@ int net_open_filtered(struct net_socket *server,
 	if (err)
 		goto free;
 	err = prepare_server(ret);
-	/* SO_REUSEPORT lets @ret bind the port of @server too. The option is not set
-	 * before @server is bound: two daemons could then share the port unnoticed. */
+	/* SO_REUSEPORT lets @ret bind the port of @server too. The option is set only
+	 * after @server is bound: else two daemons could share the port unnoticed. */
 	if (!err)
 		err = set_option(server->fd, SOL_SOCKET, SO_REUSEPORT, 1);
 	if (!err)
@@ -373,9 +373,9 @@ int net_send(struct net_socket *s, const struct net_packet *in_reply,
 		add_cmsg(&msg, SOL_SOCKET, SO_TIMESTAMPING, &tx_software,
 			 sizeof(tx_software));
 	/*
-	 * ECONNREFUSED is due to an earlier packet; the present packet was not sent then.
-	 * After an error the numbering is restarted, because it is not known whether the
-	 * kernel numbered the present packet.
+	 * ECONNREFUSED reports that an earlier packet was refused, and that the
+	 * present packet was not sent. After an error the numbering is restarted,
+	 * because the kernel may or may not have numbered the present packet.
 	 */
 	do {
 		if (has_cookie || ret_before)
@@ -512,8 +512,8 @@ int net_receive(struct net_socket *s, const struct packet_clock *clock,
 
 /* ---- transmit times ------------------------------------------------------ */
 
-/* Reads the ancillary data of a message with a packet's transmit time. Returns that packet;
- * NULL: it is not one that awaits its transmit time */
+/* Reads the ancillary data of a message with a packet's transmit time.
+ * Returns the packet; NULL: the packet does not await its transmit time. */
 static struct net_sent *read_sent(struct net_socket *s, struct msghdr *msg,
 				  struct timespec *ret_timestamp)
 {

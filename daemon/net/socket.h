@@ -19,8 +19,8 @@ struct sock_fprog;
 /* ---- packet clock ---------------------------------------------------------- */
 
 /*
- * Gives packets a counter value. The kernel timestamps packets by CLOCK_REALTIME; the clock
- * segments in the clock area convert such a timestamp to cycles, with an error bound.
+ * Packet clock: gives each packet a counter value. The kernel timestamps packets by CLOCK_REALTIME;
+ * the clock segments in the clock area convert such a timestamp to cycles, with an error bound.
  */
 struct packet_clock {
 	const struct timekeeper *timekeeper;
@@ -29,8 +29,8 @@ struct packet_clock {
 	/* packet_clock_refresh() sets the fields `usable` and `hz`. */
 	bool usable;			/* CLOCK_REALTIME agrees with the clock page */
 	double hz;			/* frequency of the counter; 0: unknown */
-	/* error bound of packet times that this process takes, on any CPU, cycles; set
-	 * by packet_clock_refresh() */
+	/* error bound of times that this process reads for packets, on
+	 * any CPU, cycles; set by packet_clock_refresh() */
 	__u32 skew_cycles;
 };
 
@@ -43,7 +43,7 @@ struct packet_clock {
  */
 void packet_clock_refresh(struct packet_clock *c);
 
-/* Converts cycles to CLOCK_REALTIME and an error bound, ns; false: unknown */
+/* Converts cycles to CLOCK_REALTIME and an error bound, ns; false: both are unknown */
 bool packet_clock_real(const struct packet_clock *c, __u64 cycles, __s64 *ret_ns,
 		       __u64 *ret_error_ns);
 
@@ -62,7 +62,7 @@ __s64 packet_clock_cycles(const struct packet_clock *c, __s64 ns);
 #define NET_NO_COOKIE	0xffffffffU
 
 struct net_socket {
-	int fd;				/* descriptor of the socket; -1: closed */
+	int fd;				/* descriptor of the socket; -1: not open */
 	bool v6;
 	__u64 empty;			/* cycles when the socket was last empty */
 	__u32 next_id;			/* SOF_TIMESTAMPING_OPT_ID of the next packet */
@@ -108,15 +108,15 @@ int net_open_client(const struct tsct_address *to,
 void net_close(struct net_socket *s);
 
 /*
- * net_open_filtered - open a second socket on a server's port, for some packets
+ * net_open_filtered - open a second socket on a server's port, for selected packets
  * @address, @nr: addresses whose packets this socket receives
  * @key, @nr_keys: key ids: packets with a MAC by one of these keys are received, too
  *
- * The kernel sorts packets on arrival, and each socket has a buffer of its own:
- * a sender that fills one buffer takes no room from the other. This is no
- * authentication: addresses and key ids can be forged. Returns 0 or -errno,
- * with the server's socket unchanged; -ENOENT: no key, and no address of the
- * server's IP version.
+ * The kernel sorts packets on arrival, and each socket has a buffer of
+ * its own, so that a sender who fills the server's buffer takes no room
+ * from this socket's. This is no authentication: addresses and key ids
+ * can be forged. Returns 0 or -errno, with the server's socket unchanged;
+ * -ENOENT: no key, and no address of the server's IP version.
  */
 int net_open_filtered(struct net_socket *server,
 		      const struct tsct_address *address, unsigned int nr,
@@ -136,8 +136,8 @@ int net_filter_program(bool v6, const struct tsct_address *address,
 /*
  * net_send - send a datagram
  * @in_reply: the packet to answer, for server sockets; NULL for client sockets
- * @cookie: value that net_sent() returns with the transmit time. Requesting that time
- *	adds a third to the cost of an answer. NET_NO_COOKIE: not requested
+ * @cookie: value that net_sent() returns with the transmit time. Requesting that
+ *	time adds a third to the cost of an answer. NET_NO_COOKIE: no request
  * @ret_before: cycles just before the send; may be NULL
  *
  * Returns 0 or -errno.
@@ -150,7 +150,7 @@ int net_send(struct net_socket *s, const struct net_packet *in_reply,
  * net_send_together - send up to NET_TOGETHER answers by one system call
  *
  * No transmit times are requested. An answer that cannot be sent is skipped.
- * Batching saves a twentieth of the cost of an answer.
+ * Sending answers together saves a twentieth of the cost of an answer.
  */
 #define NET_TOGETHER	8
 struct net_answer {
@@ -172,9 +172,9 @@ int net_receive(struct net_socket *s, const struct packet_clock *clock,
 
 /*
  * net_sent - read the kernel's transmit time of a packet
- * @left: number of messages that may still be read; decremented with each message, and set
- *	to 0 when no packet awaits a transmit time any more. The first message is read in
- *	any case, as it may be what makes the socket readable.
+ * @left: number of messages that may still be read; decremented with each message,
+ *	and set to 0 when no packet awaits a transmit time any more. The first message
+ *	is read in any case, because this message may make the socket readable.
  *
  * Returns false if no time is available.
  */
@@ -185,7 +185,7 @@ bool net_sent(struct net_socket *s, const struct packet_clock *clock,
 
 struct link_monitor;
 
-/* Opens a link monitor. Returns 0, or -errno where rtnetlink is not available. */
+/* Opens a link monitor. Returns 0, or -errno if rtnetlink is not available. */
 int link_monitor_open(struct link_monitor **ret_monitor);
 /* Closes a link monitor. Does nothing if @monitor is NULL. */
 void link_monitor_close(struct link_monitor *monitor);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * A classic BPF program for SO_ATTACH_REUSEPORT_CBPF, which needs no privilege: returns
- * 1 for packets of configured children, which have a socket of their own, 0 for all
- * other packets. The program tests the source address, or the key id before the MAC.
- * Both can be forged, but only by a sender that has learned the configured addresses or
- * ids.
+ * 1 for packets of configured children, which have a socket of their own, and 0 for all
+ * other packets. The program tests the source address, or the key id before the MAC. A
+ * sender can forge these only if it has learned the configured addresses or ids.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -16,7 +15,7 @@
 #define LINEAR_MAX	4	/* maximum length of a list that the filter searches
 				 * linearly; longer lists get a binary search */
 #define DIGEST_CMAC	16	/* length of a CMAC, bytes */
-/* Length of a SHA1 digest, and of longer digests, which are truncated to it, bytes */
+/* Length of a SHA1 digest; longer digests are truncated to this length, bytes */
 #define DIGEST_CUT	20
 #define SOURCE_V4	12	/* offset of the source in an IPv4 header */
 #define SOURCE_V6	8	/* offset of the source in an IPv6 header */
@@ -41,8 +40,8 @@ static unsigned int search_size(unsigned int nr)
 		3 + search_size(nr / 2) + search_size(nr - nr / 2);
 }
 
-/* Emits code that returns 1 if the accumulator is in the sorted list @number, else
- * falls through; jumps go forward only. */
+/* Emits code that returns 1 if the accumulator is in the sorted list
+ * @number, else falls through. BPF jumps only go forward. */
 static void search(struct filter_program *p, const __u32 *number, unsigned int nr)
 {
 	unsigned int i, half = nr / 2;
@@ -78,8 +77,8 @@ static __u32 word(const struct tsct_address *address, unsigned int at)
 	return ntohl(value);
 }
 
-/* Emits code that loads the sender's address, for IPv6 a hash of it. If another sender
- * has the same hash as a child, it only shares the children's receive queue. */
+/* Emits code that loads the sender's address, for IPv6 a hash of it. A sender
+ * with the same hash as a child only shares the children's receive queue. */
 static void emit_source(struct filter_program *p, bool v6)
 {
 	unsigned int i;
@@ -100,9 +99,9 @@ static void emit_source(struct filter_program *p, bool v6)
 	}
 }
 
-/* Emits code that loads the key id, which precedes the @digest bytes of digest at the
- * packet's end. In a packet too short for both, the load fails, and the filter program
- * returns 0: the packet is not from a child. */
+/* Emits code that loads the key id, which precedes the @digest bytes of digest at
+ * the packet's end. If the packet is too short for key id and digest, the load
+ * fails, and the filter program returns 0: the packet is not from a child. */
 static void emit_key(struct filter_program *p, unsigned int digest)
 {
 	emit(p, BPF_LD | BPF_W | BPF_LEN, 0, 0, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Members: the nodes that synchronize with this one, and poll requests to them */
+/* Members: the nodes that synchronize with this node, and poll requests to members */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,8 +52,8 @@ const struct config_child *members_find_child(const struct config *config,
 	return NULL;
 }
 
-/* Stores a member in the schedule and in the table. Returns true if the node was not a
- * member of this name before. @name: buffer of CONFIG_NAME_MAX bytes for that name */
+/* Stores a member in the schedule and in the table. Returns true if the node was not a member
+ * of this name before. @name: buffer of CONFIG_NAME_MAX bytes, filled with the member's name */
 static bool store_member(struct peers *p, const struct peer_member *member, char *name)
 {
 	struct members *m = &p->members;
@@ -91,14 +91,14 @@ void members_add(struct peers *p, const struct tsct_responder_request *request,
 		return;
 	if (member.key)
 		snprintf(key, sizeof(key), ", key %u", member.key);
-	log_info("%s: node %016llx synchronizes with this one%s", name,
+	log_info("%s: node %016llx synchronizes with this node%s", name,
 		 (unsigned long long)member.node, key);
 }
 
 /* ---- configuration ------------------------------------------------------- */
 
-/* Members are found again in a new configuration: a child by its name, any other node by
- * its key and address. Nodes that are not children are forgotten if there are children. */
+/* Finds the members in a new configuration: a child by its name, any other node by its
+ * key and address. If children are configured, removes members that are not children. */
 static void update_members(struct peers *p)
 {
 	struct peer_member *table = p->members.table, member;
@@ -171,7 +171,7 @@ void members_join_session(struct peers *p)
 	members_request_poll(p);
 }
 
-/* Returns a socket that can send from a local address of this node; NULL: none */
+/* Returns a socket that can send from this node's address @ours; NULL: no such socket */
 static struct net_socket *socket_from(struct service *s, const struct tsct_address *ours)
 {
 	unsigned int i;

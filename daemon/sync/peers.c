@@ -18,8 +18,8 @@ static void log_config(bool is_error, const char *text)
 	log_message(is_error ? LOG_ERR : LOG_WARNING, "%s", text);
 }
 
-/* Loads the configuration file. *ret_config: NULL if the file does not exist, and need not.
- * Returns 0 or -errno, logged. */
+/* Loads the configuration file. *ret_config: NULL if the file does not
+ * exist and is optional. Returns 0 or -errno, logged. */
 static int load_config(const struct peers_options *options, struct config **ret_config)
 {
 	int err;
@@ -47,8 +47,8 @@ static bool same_source(const struct config_source *a,
 		a->asymmetry_ns == b->asymmetry_ns;
 }
 
-/* Applies the configured sources. Sources in both the old and the new configuration
- * keep their state; all other sources start afresh. */
+/* Applies the configured sources. Sources that both the old and the new
+ * configuration have keep their state; all other sources are opened anew. */
 static void set_sources(struct peers *p)
 {
 	const struct config *config = p->config;
@@ -77,8 +77,8 @@ static int open_network(struct peers *p, const struct config *old)
 {
 	if (!config_has_network(p->config))
 		return 0;
-	/* Members are updated last: after an error, the previous configuration finds them
-	 * again. */
+	/* Updates the members last, so that after an error the previous
+	 * configuration still finds them. */
 	return service_open(p, &p->service) ?: members_configure(p, old);
 }
 
@@ -104,8 +104,8 @@ int peers_open(const struct peers_options *options, struct peers **ret_peers)
 
 /* ---- updates after the timekeeper's ticks --------------------------------- */
 
-/* Polls all sources after a change of the network. A change within a second after such a
- * poll is handled by the first peers_tick() after that second. */
+/* Polls all sources after a change of the network. If the last such poll was
+ * less than a second ago, peers_tick() polls when the second is over. */
 static void links_changed(struct peers *p)
 {
 	__s64 now_ns = tsct_monotonic_ns();
@@ -238,14 +238,14 @@ void peers_close(struct peers *p)
 
 /* ---- reload of the configuration ---------------------------------------- */
 
-/* Applies a new configuration. Closes the old sockets before it opens new ones, because
- * the port may be the same; a session loses a packet or two by that. */
+/* Applies a new configuration. Closes the old sockets before it opens new ones,
+ * because the port may be the same; a session loses one or two packets meanwhile. */
 static int apply_config(struct peers *p, struct config *config)
 {
 	struct config *old = p->config;
 	int err;
 
-	p->nr_watched = 0;		/* peers_dispatch() shall not use poll() results
+	p->nr_watched = 0;		/* so peers_dispatch() uses no poll() results
 					 * for sockets that are closed below */
 	service_close(&p->service);
 	/* Estimates are dropped if the node's role or the kind of fit changes. */

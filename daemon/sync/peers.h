@@ -19,8 +19,8 @@
 
 struct peers_options {
 	const char *config;		/* configuration file; NULL: no network */
-	bool must_exist;		/* true: a missing file is an error, as the user
-					 * named the file */
+	bool must_exist;		/* true: a missing file is an error,
+					 * because the user named the file */
 	const char *state_dir;		/* directory of the file with the node id */
 	__u64 host_id;			/* host id, for tests; 0: derived from the
 					 * kernel's boot id */
@@ -49,12 +49,12 @@ void peers_reload(struct peers *peers);
 
 /*
  * peers_wants - write the descriptors to poll to @fds; returns their number
- * @ret_until_ns: next time to call peers_dispatch(), CLOCK_MONOTONIC; INT64_MAX: no
- *	such time
+ * @ret_until_ns: next time to call peers_dispatch(), CLOCK_MONOTONIC;
+ *	INT64_MAX: never
  *
  * peers_dispatch - do a bounded amount of the work that is due
- * @fds: results of the poll; descriptors closed in between by peers_reload() are
- *	skipped
+ * @fds: results of the poll; descriptors that peers_reload() has closed
+ *	since are skipped
  */
 #define PEERS_FDS_MAX	64
 
@@ -62,25 +62,25 @@ unsigned int peers_wants(struct peers *peers, struct pollfd *fds,
 			 __s64 *ret_until_ns);
 void peers_dispatch(struct peers *peers, const struct pollfd *fds);
 
-/* Returns true if a packet may come at once: an answer to a request of this node, or the
- * next request of a node that this node answers. */
+/* Returns true if a packet may come soon: an answer to a request of this
+ * node, or the next request of a node that this node answers. */
 bool peers_expects(const struct peers *peers);
 
 /* Call it after the timekeeper published clock params or began an epoch. */
 void peers_tick(struct peers *peers);
 
-/* Returns true if the cluster's time is to be published now, without waiting for the
- * next timekeeper_tick(): returns true only once after a new cluster epoch or timeline, the
- * end of a session, or a new configuration. */
+/* Returns true if the cluster's time is to be published now, without
+ * waiting for the next timekeeper_tick(): true once after each new
+ * cluster epoch or timeline, end of a session, or new configuration. */
 bool peers_urgent(struct peers *peers);
 
 /* Answers a request of the control socket: "peers", "exchanges", "samples AFTER",
  * "sync" or "timesync N". Returns false, without an answer, for any other request. */
 bool peers_answer(struct peers *peers, const char *request, FILE *to);
 
-#define PEERS_PARTICIPANTS_MAX	512	/* processes of this node that join at the same time */
+#define PEERS_PARTICIPANTS_MAX	512	/* largest number of processes of this node that join */
 
-/* Answer to requests of collectives where the wing daemon/collective is not linked */
+/* Answer to requests of collectives if the wing daemon/collective is not linked */
 #define PEERS_NO_COLLECTIVES \
 	"error: this tsctraced was built without daemon/collective\n"
 
@@ -96,9 +96,9 @@ TSCT_WING __u32 peers_join(struct peers *peers, const char *declared, pid_t pid,
 TSCT_WING void peers_leave(struct peers *peers, __u32 id);
 
 /*
- * The wing daemon/exchanges: returns the exchanges with a source as JSON, and their fit
+ * The wing daemon/exchanges: returns the exchanges with a source, and their fit, as JSON
  * @count_ns: length of a count of the source's counter, ns
- * @fit: NULL: none, there are too few exchanges
+ * @fit: fit of the exchanges; NULL: there are too few exchanges for a fit
  * @kept: flags of the exchanges that the fit uses
  */
 TSCT_WING json_t *peers_report_window(const char *name, double count_ns,

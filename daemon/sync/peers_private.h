@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shared by the files of daemon/sync: the sources that this node sends requests
- * to, the members that synchronize with it, collectives, and the NTP service.
- * Only the loop's thread uses these objects. Times are of CLOCK_MONOTONIC, ns,
- * unless stated otherwise; 0: never.
+ * Shared by the files of daemon/sync: the sources to which this node sends
+ * requests, the members that synchronize with this node, collectives, and
+ * the NTP service. Only the loop's thread uses these objects. Times are of
+ * CLOCK_MONOTONIC, ns, unless stated otherwise; 0: never.
  */
 #ifndef TSCTRACED_PEERS_PRIVATE_H
 #define TSCTRACED_PEERS_PRIVATE_H
@@ -24,7 +24,7 @@ struct peers;
 
 /* ---- poller.c: servers that this node polls ------------------------------ */
 
-/* State of a source, as last logged */
+/* State of a source that was last logged */
 enum source_log_state { SOURCE_USABLE, SOURCE_REFUSED, SOURCE_FALSETICKER };
 
 struct peer_source {
@@ -33,10 +33,10 @@ struct peer_source {
 	struct net_socket socket;
 	__s64 due_ns;			/* time of the next request to the source */
 	int poll;			/* poll interval, 2^n s */
-	unsigned int burst;		/* polls left in the present burst */
-	/* start time of the last requested burst of polls; if none was requested: time of
-	 * the first answer; 0: no answer either. The burst at the daemon's start is not a
-	 * requested one: if the server does not answer, it can get another burst soon. */
+	unsigned int burst;		/* number of polls left in the present burst */
+	/* start time of the last requested burst of polls; if no burst was requested: time of
+	 * the first answer; 0: no answer yet. The burst at the daemon's start does not count
+	 * as requested, so that a server that does not answer can get another burst soon. */
 	__s64 burst_ns;
 	unsigned int nr_single;		/* polls in a row that were a single request */
 	unsigned int further;		/* requests of the present poll that are still
@@ -44,33 +44,33 @@ struct peer_source {
 	/* true: exchanges with the source were passed to the cluster. The first exchanges
 	 * are collected and passed together, see feed_complete() */
 	bool accepted;
-	/* lost polls until an answer with this node's id is forgotten; 0: the last has another id */
+	/* lost polls until an answer with this node's own id is forgotten; 0: no such answer */
 	unsigned int own_id_polls;
-	bool is_unsynced;		/* true: by its last answer, the server is not
-					 * synchronized; bursts are suspended */
+	bool is_unsynced;		/* true: the server's last answer says that the server
+					 * is not synchronized; bursts are suspended */
 	unsigned int good;		/* fully answered polls since the poll interval
 					 * changed */
-	unsigned int lost;		/* polls not fully answered in time; each answer
-					 * resets the number to 0 */
-	__u32 session;			/* id of the master's session in which this node
-					 * takes part; 0: none */
+	unsigned int lost;		/* polls not fully answered in time;
+					 * each answer resets it to 0 */
+	__u32 session;			/* id of the master's session in which
+					 * this node takes part; 0: no session */
 	__s64 sent_ns;			/* time of the last request */
 	__s64 rtt_ns;			/* longest recent round trip, ns; 0: unknown */
-	unsigned int bad_turns;		/* number of turns in a row that were outside the
-					 * limits of schedule.h */
+	unsigned int bad_turns;		/* number of turns in a row outside
+					 * the limits in schedule.h */
 	__s64 bad_turns_ns;		/* time of the last log line about bad_turns */
 	unsigned int own_session;	/* exchanges left in the session
-					 * client.session, which this node began;
-					 * 0: none */
+					 * client.session, which this node
+					 * began; 0: no such session */
 	__s64 own_session_until_ns;	/* latest end of a session begun by this node */
-	bool reach_logged, is_reachable;	/* reachability was logged; its last
-						 * logged value */
+	bool reach_logged, is_reachable;	/* true: reachability was logged;
+						 * its last logged value */
 	enum source_log_state logged;
-	/* reason for the kind of fit as last logged, and time of that log line */
+	/* last logged reason for the kind of fit, and time of the log line */
 	enum tsct_fit_reason fit_reason;
 	__s64 fit_ns;
-	unsigned int nr_states;		/* changes of `logged` since states_ns;
-					 * STATES_MAX of them are logged */
+	unsigned int nr_states;		/* number of changes of `logged` since states_ns;
+					 * the first STATES_MAX changes are logged */
 	__s64 states_ns;
 	__s64 reach_ns;			/* time of the last log line "does not
 					 * answer" */
@@ -102,7 +102,7 @@ void sources_disrupt(struct peers *p);
 void sources_log(struct peers *p);
 
 /* Advances the next poll of a source to @at_ns, but not to a time before the answer to an
- * outstanding request is likely to come. An earlier next poll is left unchanged. */
+ * outstanding request is likely to come. If the next poll is due earlier, does nothing. */
 void source_poll_at(struct peer_source *s, __s64 at_ns);
 
 /* Returns true while this node takes part in a session or in a burst of polls, or while
@@ -113,7 +113,7 @@ bool peers_busy(const struct peers *p);
 
 #define EXCHANGES_LOGGED	4096	/* number of exchanges kept in the log */
 
-/* An exchange that was completed, with the state of its source at that time */
+/* A completed exchange, with the state of its source at its completion */
 struct logged_exchange {
 	__u64 cycles;			/* local counter when the exchange was logged */
 	unsigned int source;		/* index of the source in peers.source */
@@ -129,9 +129,9 @@ struct logged_exchange {
  * for example when an epoch begins; the log keeps all exchanges.
  */
 struct exchange_log {
-	__u64 life;			/* random id of this log; the first exchange in
-					 * a log has the number 1 */
-	__u64 last;			/* number of the newest exchange; 0: none */
+	__u64 life;			/* random id of this log, whose first
+					 * exchange has the number 1 */
+	__u64 last;			/* number of the newest exchange; 0: no exchange */
 	/* exchange n is at index n % EXCHANGES_LOGGED */
 	struct logged_exchange entry[EXCHANGES_LOGGED];
 };
@@ -151,28 +151,28 @@ struct peer_member {
 
 struct members {
 	struct tsct_schedule *schedule;
-	struct peer_member *table;	/* array of TSCT_MEMBERS_MAX members; indices are
-					 * those of the schedule */
+	struct peer_member *table;	/* array of TSCT_MEMBERS_MAX members; a member
+					 * has the same index as in the schedule */
 	const struct net_packet *packet;	/* packet of the present request */
-	__u32 session;			/* last session for which the members got poll
-					 * requests */
+	__u32 session;			/* id of the last session for which
+					 * the members got poll requests */
 };
 
 int members_configure(struct peers *p, const struct config *old);
 void members_close(struct peers *p);
 
-/* Returns the configured child that sends from an address with a key; NULL: none */
+/* Returns the configured child that sends from an address with a key; NULL: no such child */
 const struct config_child *members_find_child(const struct config *config,
 					      const struct tsct_address *from, __u32 key_id);
 
-/* Records a request from a node that synchronizes with this one. @child: NULL: unknown
- * node */
+/* Records a request from a node that synchronizes with this node. @child:
+ * NULL: unknown node */
 void members_add(struct peers *p, const struct tsct_responder_request *request,
 		 const struct config_child *child, __s64 now_ns);
 
 /*
- * members_request_poll - send a poll request to every node that synchronizes with this
- *	one
+ * members_request_poll - send a poll request to every node that
+ *	synchronizes with this node
  * members_join_session - call members_request_poll(), once for each session of this node
  */
 void members_request_poll(struct peers *p);
@@ -221,7 +221,7 @@ void service_refresh(struct peers *p);
 
 /* ---- timeline.c ---------------------------------------------------------- */
 
-/* Begins a timeline if this node is a master that has none. With the directive
+/* Begins a timeline if this node is a master without a timeline. With the directive
  * synced-cluster: passes a sample of CLOCK_REALTIME to the estimate of the cluster's time. */
 void timeline_tick(struct peers *p);
 
@@ -248,25 +248,25 @@ struct peers {
 	struct service service;
 	struct members members;
 	struct link_monitor *links;
-	bool links_changed;		/* the network changed, and sources were not
-					 * polled since */
+	bool links_changed;		/* true: the network has changed since
+					 * the sources were last polled */
 	__s64 links_polled_ns;		/* time of the last poll of all sources due to a
 					 * change of the network */
 	struct tsct_cluster *cluster;
 	struct exchange_log *log;
-	bool urgent;			/* publish the cluster's time before the next
-					 * timekeeper_tick(), see peers_urgent() */
-	struct barrier *barrier;	/* state of collectives; owned; NULL: without the wing */
+	bool urgent;			/* true: publish the cluster's time before the
+					 * next timekeeper_tick(), see peers_urgent() */
+	struct barrier *barrier;	/* state of collectives; owned; NULL: no collectives */
 	__u32 nr_sessions;		/* number of ended sessions */
 	__u32 timeline_nr;		/* number of the last timeline of which this
-					 * node was the master; 0: none */
+					 * node was the master; 0: no timeline */
 	__u32 clock_epoch;		/* clock's epoch at the last peers_tick() */
 	__s64 epoch_ns;			/* time of the last poll of all sources due to a
 					 * new cluster epoch */
 	__u32 logged_status, logged_epoch;	/* cluster state as last logged */
 	__u64 logged_master;
-	int logged_realtime;		/* synced-cluster: 1: the bound of CLOCK_REALTIME's
-					 * error was last logged as known; -1: as unknown */
+	int logged_realtime;		/* with synced-cluster, whether CLOCK_REALTIME's error
+					 * bound was last logged as known (1) or as unknown (-1) */
 	__s64 logged_ns;
 	struct net_packet batch[NET_BATCH];
 };

@@ -55,7 +55,7 @@ static void print_json(json_t *object, size_t digits, FILE *to)
 	json_decref(object);
 }
 
-/* The status of the cluster's time now: the published status may be out of date. */
+/* Returns the present status of the cluster's time. The published status may be out of date. */
 static __u32 cluster_status(const struct peers *p)
 {
 	const struct tsct_clock_state *state = timekeeper_state(p->timekeeper);
@@ -146,7 +146,7 @@ static json_t *report_window(const struct peers *p, unsigned int nr)
 	const bool *kept = NULL;
 	unsigned int n = tsct_cluster_window(p->cluster, nr, &x, &kept, &fit);
 
-	/* An NTP server's counter counts ns. */
+	/* A source without clock params is an NTP server, whose counter counts ns. */
 	return peers_report_window(p->source[nr].config.name, remote->has_params ?
 				   ldexp((double)remote->params.mult, -TSCT_CLOCK_SHIFT) : 1,
 				   fit, x, kept, n);
@@ -209,9 +209,9 @@ static json_t *report_logged(const struct peers *p, __u64 number)
 /*
  * Reports the exchanges with numbers above @after, which is less than UINT64_MAX.
  *
- * JSON: ids of this node; "life", which changes when exchange numbers begin at 1
- * again; "first" and "last" of the available numbers; and "samples", oldest first:
- * arrays of
+ * JSON: ids of this node; "life", an id that changes when exchange
+ * numbers begin at 1 again; "first" and "last", the range of available
+ * numbers; and "samples", oldest first: arrays of
  *
  *	number, cycles when the exchange was logged, t1, t2, t3, t4, local_error,
  *	remote_error, session, flags, fitted, kept, node, host, master,

@@ -14,7 +14,7 @@
 #define BURST_NS	(100 * NS_PER_MS)
 #define BURST_NTP_NS	(2 * NS_PER_S)	/* time between polls of an NTP server, ns */
 #define LOST_PORT	4	/* number of unanswered polls until the UDP port changes */
-#define OWN_ID_LOST	3	/* the same until an answer with this node's id is forgotten */
+#define OWN_ID_LOST	3	/* polls until an answer with this node's id is forgotten */
 /* Least timeout of a request in a session, ns */
 #define LATE_NS		(50 * NS_PER_MS)
 #define SESSION_LOST	5	/* number of lost requests in a row that end a session */
@@ -22,14 +22,14 @@
 #define SESSION_GAP_NS	NS_PER_MS
 #define TX_TIMES	8	/* maximum number of transmit times read in a row */
 #define GOOD_ENOUGH	8	/* number of answered polls until the poll interval doubles */
-/* Number of completed exchanges with a new source before the first of them is used to
- * estimate the cluster's time */
+/* Number of completed exchanges with a new source before these exchanges
+ * are used to estimate the cluster's time */
 #define HELD		3
 
 /* Minimum time between log lines about a source's answers with the same result, ns */
 #define LOG_NS		(60 * NS_PER_S)
-/* Least number of turns in a row outside the limits that is logged. Fewer are not a fault:
- * at the start of a session and after a late request, the turn may come at once. */
+/* Least number of turns in a row outside the limits that is logged. A lower number is
+ * normal: at the start of a session and after a late request, the turn may come at once. */
 #define BAD_TURNS	8
 #define STATES_MAX	20		/* maximum number of log lines about a
 					 * source's state in LOG_NS */
@@ -63,7 +63,7 @@ static void source_poll_now(struct peer_source *s, __s64 now_ns)
 	__s64 due_ns = now_ns;
 
 	if (s->client.backoff)
-		return;			/* no burst: the server sent a kiss-o'-death */
+		return;			/* no burst, because the server sent a kiss-o'-death */
 	s->poll = s->config.minpoll;
 	s->good = 0;
 	if (s->config.ntp_only && s->burst_ns && free_ns > now_ns) {
@@ -76,8 +76,8 @@ static void source_poll_now(struct peer_source *s, __s64 now_ns)
 	s->due_ns = min(s->due_ns, due_ns);
 }
 
-/* Returns the time until which the answer to an outstanding request is likely to come, ns; 0: no
- * request is outstanding. A request before that time would give up the answer. */
+/* Returns the time until which the answer to an outstanding request is likely to come, ns;
+ * 0: no request is outstanding. A new request before that time would discard the answer. */
 static __s64 answer_until_ns(const struct peer_source *s)
 {
 	return tsct_client_waits(&s->client) ?
@@ -127,8 +127,8 @@ void sources_disrupt(struct peers *p)
 	sources_poll_now(p);
 }
 
-/* Returns the time from a request until the request counts as lost and the next one is
- * sent, ns. */
+/* Returns the time from a request until it counts as lost and the next
+ * request is sent, ns. */
 static __s64 next_request_ns(const struct peers *p, const struct peer_source *s,
 			     __u64 random)
 {
@@ -173,7 +173,7 @@ static void log_reach(struct peer_source *s, __s64 now_ns)
 	bool reachable = !s->lost;
 
 	if (!reachable && s->own_id_polls)
-		return;		/* it answers, and log_answer() states what is wrong */
+		return;		/* the server answers, and log_answer() logs the answer's fault */
 	if (s->reach_logged && s->is_reachable == reachable)
 		return;
 	if (!reachable && s->reach_ns && now_ns - s->reach_ns < REACH_NS)
@@ -207,8 +207,8 @@ static void log_answer(struct peer_source *s, enum tsct_client_result result,
 		s->own_id_polls = 0;
 		log_reach(s, now_ns);
 		return;
-	/* Answers with these faults are not logged: anyone can cause them by sending
-	 * packets, and the network by duplicating or damaging packets. */
+	/* Answers with these faults are not logged: any sender of packets can cause
+	 * such answers, and so can a network that duplicates or damages packets. */
 	case TSCT_CLIENT_MALFORMED:
 	case TSCT_CLIENT_NOT_OURS:
 	case TSCT_CLIENT_DUPLICATE:
@@ -234,8 +234,8 @@ static void log_answer(struct peer_source *s, enum tsct_client_result result,
 		log_warning("%s: %s", s->config.name, tsct_client_results[result].text);
 }
 
-/* Counts the turns in a row that a master assigned outside the limits, and logs them, at most
- * once in LOG_NS. @turn_ns: time until the next request, which is within the limits, ns */
+/* Counts the turns in a row that a master assigned outside the limits, and logs this number,
+ * at most once in LOG_NS. @turn_ns: the assigned turn, brought within the limits, ns */
 static void note_turn(struct peer_source *s, __s64 turn_ns, __s64 now_ns)
 {
 	const __u32 turn_us = s->client.remote.turn_us;
@@ -292,8 +292,8 @@ void sources_log(struct peers *p)
 		logged = state.falseticker ? SOURCE_FALSETICKER :
 			!state.known && *state.reason ? SOURCE_REFUSED :
 			SOURCE_USABLE;
-		/* While a source has neither an estimate nor a reason for not being
-		 * used, its logged state stays as it is. */
+		/* While a source has neither an estimate nor a reason for
+		 * not being used, its logged state is not changed. */
 		if (logged == s->logged || (!logged && !state.known))
 			continue;
 		s->logged = logged;
@@ -332,10 +332,10 @@ static void log_exchange(struct peers *p, const struct peer_source *s,
 }
 
 /*
- * Corrects for the asymmetry of delays that the configuration states: adds half of the
- * asymmetry to the local times (t1: request sent, t4: answer received). The round trip
- * time t4 - t1 stays the same. A source on the same host reads the same counter: the
- * source's times are local times, without an error.
+ * Corrects for the asymmetry of delays that the configuration states: adds
+ * half of the asymmetry to the local times (t1: request sent, t4: answer
+ * received). The round trip time t4 - t1 stays the same. A source on the same
+ * host reads the same counter, so its times are local times without an error.
  */
 static void correct_times(const struct peers *p, const struct peer_source *s,
 			  struct tsct_exchange *x)
@@ -367,7 +367,7 @@ static void epoch_began(struct peers *p)
 /*
  * Passes complete exchanges to the estimate of the cluster's time. The first exchanges
  * with a source stay in the client's queue until HELD exchanges are complete or the
- * burst ends: a slew from clock params of one bad exchange would take seconds.
+ * burst ends: clock params from one bad exchange would need a slew of seconds.
  */
 static void feed_complete(struct peers *p, struct peer_source *s)
 {
@@ -421,8 +421,8 @@ void sources_begin_session(struct peers *p)
 			source_poll_now(s, now_ns);
 			continue;
 		}
-		/* Skips sources in backoff or in a session: any local user may request
-		 * sessions, any number of times. */
+		/* Skips sources in backoff or in a session: any local
+		 * user may request sessions any number of times. */
 		if (s->client.backoff || s->session || s->own_session)
 			continue;
 		s->own_session = o->max_messages ? o->max_messages : 100;
@@ -435,16 +435,16 @@ void sources_begin_session(struct peers *p)
 }
 
 /*
- * Joins and leaves the master's sessions as the master's answer demands, and sets the
- * time of the next request of a session.
+ * Joins or leaves the master's session as the master's answer says, and
+ * sets the time of the session's next request.
  */
 static void follow_session(struct peers *p, struct peer_source *s, __s64 now_ns)
 {
 	const struct tsct_remote *r = &s->client.remote;
 	__s64 turn_ns;
 
-	/* A session is ended only by the answer to a request that was part of the
-	 * session. */
+	/* Only the answer to a request that was part of the session ends
+	 * the session. */
 	if (s->session && r->joined == s->session &&
 	    (r->flags & TSCT_EXT_SESSION_OVER || r->session != s->session)) {
 		end_session(p, s);
@@ -504,7 +504,7 @@ static int send_request(struct peers *p, struct peer_source *s, bool follows)
 	return 0;
 }
 
-/* Sets the number of requests that follow the first one of a poll. */
+/* Sets the number of requests that follow the first request of a poll. */
 static void choose_further(struct peers *p, struct peer_source *s)
 {
 	const unsigned int nr = (unsigned int)(s - p->source);
@@ -548,8 +548,8 @@ static void send_further(struct peers *p, struct peer_source *s)
 	if (!s->further)
 		return;
 	s->further--;
-	/* If the request cannot be sent, the poll ends without an error: its first request
-	 * was sent. */
+	/* If this request cannot be sent, the poll still counts as sent,
+	 * by its first request. */
 	if (send_request(p, s, true))
 		s->further = 0;
 	s->due_ns = max(s->due_ns, answer_until_ns(s));
@@ -586,8 +586,8 @@ void source_due(struct peers *p, struct peer_source *s, __s64 now_ns)
 		end_session(p, s);
 	err = send_poll(p, s);
 	if (err) {
-		/* Counts the poll that could not be sent as lost. If an earlier request
-		 * still waits for its answer, its timeout counts as the loss. */
+		/* Counts the poll that could not be sent as lost, unless an earlier request
+		 * still waits for its answer: then that request's timeout counts. */
 		s->lost += !tsct_client_waits(&s->client);
 		lengthen_poll(s);
 		if (s->lost == 3)
@@ -689,7 +689,7 @@ void source_dispatch(struct peers *p, struct peer_source *s)
 	got = net_receive(&s->socket, &p->clock, p->batch);
 	for (i = 0; i < got; i++)
 		receive(p, s, &p->batch[i], now_ns);
-	/* A transmit time that no packet awaits any more also makes the socket readable. */
+	/* A transmit time that no packet awaits any more makes the socket readable, too. */
 	if (got <= 0)
 		read_tx_times(p, s);
 	source_due(p, s, now_ns);

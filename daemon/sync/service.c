@@ -17,17 +17,17 @@
 /* Longest time between service_refresh() calls, ns */
 #define REFRESH_NS	(2 * NS_PER_S)
 #define PHI_PPM		15	/* growth of NTP's root dispersion, ppm (RFC 5905) */
-/* Number of measurements of the time that the kernel needs to send a packet, after
- * which send_outbox() uses the shortest of these times */
+/* Number of measurements of the kernel's time to send a packet, before
+ * send_outbox() uses the shortest of these times */
 #define PACE_NR		64
-/* Age of the last measurement at which all measured times of sending are dropped, ns */
+/* Age of the last measurement from which on all measurements are dropped, ns */
 #define PACE_NS		(10 * NS_PER_S)
 /* Minimum time between log lines about requests refused for the same reason, ns */
 #define LOG_NS		(10 * NS_PER_S)
 
-/* Measured time that the kernel needs per packet when one call sends many packets. Each
- * call that sends a full outbox is a measurement. A measurement period has at least
- * PACE_NR measurements, and lasts 1 s at least. */
+/* Measured time that the kernel needs per packet when one call sends many
+ * packets. Each call that sends a full outbox is a measurement. A measurement
+ * period has at least PACE_NR measurements, and lasts at least 1 s. */
 struct send_pace {
 	__u64 before;			/* minimum time to send one packet, in the
 					 * previous measurement period, cycles; 0:
@@ -112,7 +112,7 @@ static __s64 real_ns(void *ctx, __u64 cycles)
 					cycles);
 }
 
-/* Returns the time for the rate limit, us: the same for all packets of a dispatch */
+/* Returns the time for the rate limit, us, which is the same for all packets of a dispatch. */
 static __u64 now_us(void *ctx)
 {
 	return (__u64)((const struct peers *)ctx)->service.now_ns / 1000;
@@ -140,8 +140,8 @@ static void member_request(void *ctx, const struct tsct_responder_request *reque
 		barrier_member_request(p, &request->request, request->below);
 	tsct_schedule_request(p->members.schedule, &request->request,
 			      request->reply, (__u64)now_ns / 1000);
-	/* An allowed but untrusted node has the rate limit of an unknown client: the
-	 * time until its next request in a session is at least the time per token. */
+	/* An allowed but untrusted node has the rate limit of an unknown client,
+	 * so its next request in a session must not come before its next token. */
 	if (!request->trusted && request->reply->turn_us &&
 	    request->reply->turn_us < interval_us)
 		request->reply->turn_us = interval_us;
@@ -184,11 +184,11 @@ static void log_refused(struct peers *p, const struct net_packet *packet,
 }
 
 /*
- * Sends all collected answers by one call. The kernel sends the answers one after another.
- * The transmit time in an answer must not be later than the time of sending: otherwise
- * clients could receive the answer before its transmit time. So the time between two
- * answers is assumed to be three quarters of the shortest time measured recently; 0 if no
- * time was measured.
+ * Sends all collected answers by one call. The kernel sends the answers one
+ * after another. The transmit time in an answer must not be later than the
+ * time of sending: otherwise clients could receive the answer before its
+ * transmit time. So the assumed time between two answers is three quarters
+ * of the shortest time measured recently, or 0 if no time was measured.
  */
 static void send_outbox(struct peers *p, struct net_socket *socket)
 {
@@ -267,14 +267,14 @@ static void answer_request(struct peers *p, struct net_socket *socket,
 	}
 	net_send(socket, packet, reply, len, ticket ? ticket : NET_NO_COOKIE,
 		 &p->clock, NULL);
-	/* Reads the answer's transmit time now: the kernel mostly has that time already,
-	 * and the next answer to the same client reports it. */
+	/* Reads the answer's transmit time now: the kernel usually has the time
+	 * already, and the next answer to this client reports the time. */
 	if (ticket)
 		read_tx_times(p, socket);
 }
 
-/* Handles one batch of packets only, so that timers, programs, answers to this
- * node's requests and the other sockets are served at any load. */
+/* Handles one batch of packets only, so that timers, programs, answers to
+ * this node's requests and other sockets are served under any load. */
 void service_dispatch(struct peers *p, unsigned int nr)
 {
 	struct net_socket *socket = &p->service.socket[nr];
@@ -290,7 +290,7 @@ void service_dispatch(struct peers *p, unsigned int nr)
 		answer_request(p, socket, &p->batch[i]);
 	if (p->service.out->nr)
 		send_outbox(p, socket);
-	/* A transmit time that no packet awaits any more also makes the socket readable. */
+	/* A transmit time that no packet awaits any more makes the socket readable, too. */
 	if (socket->nr_waiting || got <= 0)
 		read_tx_times(p, socket);
 }
@@ -332,8 +332,8 @@ static void add_filtered(struct peers *p, struct service *s,
 			    strerror(-err));
 }
 
-/* Opens a server socket. @is_any: @address is a wildcard, whose IP version this host
- * may lack */
+/* Opens a server socket. @is_any: @address is a wildcard, and this host
+ * may lack its IP version */
 static int add_socket(struct peers *p, struct service *s,
 		      struct tsct_address address, bool is_any)
 {

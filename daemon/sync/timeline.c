@@ -41,9 +41,9 @@ static bool continue_timeline(struct peers *p)
 }
 
 /*
- * Begins a timeline that the counter defines from now on, at the counter's present rate
- * and time. The timeline's number is the time in seconds, so that the number is larger
- * than the number of any earlier timeline of this node, even if no record is left.
+ * Begins a timeline that the counter defines from now on, at the counter's present
+ * rate and time. The timeline's number is the time in seconds, so that any earlier
+ * timeline of this node has a lower number, even if no record is left.
  */
 static void begin_timeline(struct peers *p)
 {
@@ -99,7 +99,7 @@ static bool realtime_bound(const struct peers *p, __u64 now, struct tsct_utc *re
 	return ret->source;
 }
 
-/* Logs whether the bound of CLOCK_REALTIME's error is known, if that has changed. */
+/* Logs whether the bound of CLOCK_REALTIME's error is known, if this has changed. */
 static void log_realtime(struct peers *p, bool known)
 {
 	const int logged = known ? 1 : -1;
@@ -118,9 +118,9 @@ static void log_realtime(struct peers *p, bool known)
 }
 
 /*
- * With the directive synced-cluster, CLOCK_REALTIME is the cluster's time already. So
- * CLOCK_REALTIME is treated as an NTP server whose answers take no time, and whose error
- * is that of CLOCK_REALTIME.
+ * With the directive synced-cluster, CLOCK_REALTIME is the cluster's time
+ * already. So CLOCK_REALTIME is treated as an NTP server whose answers
+ * take no time, and whose error is CLOCK_REALTIME's error.
  */
 static void feed_realtime(struct peers *p)
 {

@@ -65,7 +65,7 @@ static void try_old_daemon(void)
 	len = klogctl(READ_ALL, text, sizeof(text) - 1);
 	text[len < 0 ? 0 : len] = '\0';
 	t_check(strstr(text, "tsctrace: version " TSCT_VERSION ": old-tsctraced is of an earlier "
-		       "version: use both of one release"), "%.500s",
+		       "version: use a module and a tsctraced of one release"), "%.500s",
 		text + (len > 500 ? len - 500 : 0));
 	t_check(!mod_unload("tsctrace"), "%m");
 }

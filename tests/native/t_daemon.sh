@@ -184,7 +184,7 @@ stop TERM 0
 : >"$work/log"
 start --vmclock "$work/none"
 wait_for "synchronized" is status synchronized
-logged "$work/none: not a vmclock page; continuing without one" ||
+logged "$work/none: not a vmclock page; continuing without vmclock" ||
 	fail "a missing vmclock page is not logged"
 # If the run directory is removed, the daemon goes on and logs this once.
 until rm -rf "$work/run" && [ ! -e "$work/run" ]; do :; done
@@ -206,7 +206,7 @@ grep -q -- '--run-dir' < <("$daemon" --help) || fail "--help"
 refused 1 "$work/none/deep: .*; create the parent directory" \
 	"$daemon" --no-module --run-dir "$work/none/deep"
 mkdir -p "$work/taken/control.sock"
-refused 1 "$work/taken/control.sock: .*; remove it, it is not a socket" \
+refused 1 "$work/taken/control.sock: .*; remove this file, which is not a socket" \
 	"$daemon" --no-module --run-dir "$work/taken"
 refused 1 "$work/log: Not a directory; set --run-dir to a directory" \
 	"$daemon" --no-module --run-dir "$work/log"
@@ -223,7 +223,7 @@ wait_for "the socket with the longest path is there" test -S \
 stop TERM 0
 mkdir -m 777 "$work/open"
 chmod 777 "$work/open"
-refused 1 'other users can write to it, by its mode 777; run .chmod go-w' "$daemon" --no-module \
+refused 1 'other users can write to this directory (mode 777); run .chmod go-w' "$daemon" --no-module \
 	--run-dir "$work/open"
 if [ "$(id -u)" = 0 ]; then
 	mkdir -m 755 "$work/root"

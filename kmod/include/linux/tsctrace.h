@@ -40,7 +40,7 @@ struct tsct_kchannel *tsct_channel_open(const char *name, u32 policy,
 
 /**
  * tsct_channel_close - release a channel
- * @channel: result of tsct_channel_open(), also an ERR_PTR(); or NULL
+ * @channel: result of tsct_channel_open(), which may be an ERR_PTR(); or NULL
  *
  * No call with @channel may be under way or follow: stop timers, free interrupts
  * and unregister hooks first. Readers can read the remaining events; memory and
@@ -56,7 +56,7 @@ void tsct_channel_close(struct tsct_kchannel *channel);
  * @name: name of the event, a C identifier of less than 64 characters
  * @kind: TSCT_KIND_INSTANT, _BEGIN, _END, _COUNTER, _SEND or _RECEIVE
  * @fields: fields of the payload, where they follow each other in this order, without
- *	padding; unset members of struct tsct_field are 0. NULL if there are none
+ *	padding; unset members of struct tsct_field are 0. NULL if there are no fields
  * @nr_fields: number of @fields, at most TSCT_FIELDS_MAX
  *
  * If an equal definition exists already, its id is returned.
@@ -83,13 +83,13 @@ int tsct_event_define(struct tsct_kchannel *channel, const char *name, unsigned 
  * An event that cannot be written is counted as lost, per CPU and by cause, for
  * every reader to see: callers may ignore the result.
  *
- * Context: Any, NMI too. Interrupts are off while @len bytes are copied.
- * In an NMI or a debug exception on top of a writer of the same ring, the event is kept for that
- * writer, which records it next, with these or its own event's cycles, whichever are later.
- * Return: 0; -ENOSPC: ring full; -EMSGSIZE: payload too big; -EBUSY: on top of a writer, as
- * above, that has a kept event already, or @len exceeds 1024; -ENXIO: this CPU was added
- * later and has no ring, since there was no memory for it; -EINVAL: @id is not an event id,
- * the only error that is not counted as lost.
+ * Context: Any, NMI too. Interrupts are off while @len bytes are copied. In an NMI
+ * or a debug exception that interrupted a writer of the same ring, the event is kept
+ * for that writer, which records it next, with the later of both events' cycles.
+ * Return: 0; -ENOSPC: ring full; -EMSGSIZE: payload too big; -EBUSY: the
+ * interrupted writer has a kept event already, or @len exceeds 1024; -ENXIO:
+ * this CPU was added later and has no ring, since there was no memory for it;
+ * -EINVAL: @id is not an event id, the only error that is not counted as lost.
  */
 int tsct_emit(struct tsct_kchannel *channel, unsigned int id,
 	      const void *payload, u32 len);

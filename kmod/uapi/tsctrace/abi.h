@@ -5,8 +5,8 @@
  * This header and its parts specify every binary interface inside tsctrace:
  * between module and programs, daemon and programs, writers and readers. The
  * kernel module, the library, the daemon and the tests include this file and no
- * copy of it. Sections 4 and 9 are of daemon and library only, whose headers
- * have them: the module includes neither.
+ * copy of it. Sections 4 and 9 concern only daemon and library, and are in
+ * their headers, which the module does not include.
  *
  * 1. Three providers, one layout
  * ------------------------------
@@ -18,7 +18,7 @@
  *   the daemon     a Unix SOCK_SEQPACKET socket; a request is
  *                  struct tsct_request followed by the ioctl's argument, the
  *                  answer is struct tsct_reply followed by the same argument,
- *                  with the channel's memfd attached if it gives a channel;
+ *                  with the memfd attached if the answer gives a channel;
  *                  memory is mmap'ed from the memfd
  *   embedded       the same socket, served by `trace-ctl record`
  *
@@ -38,7 +38,7 @@
  * 7. Growth
  * ---------
  * The interface has no version number. Programs work with older and newer
- * providers, and so do providers with programs: arguments of requests grow at
+ * providers, and vice versa: arguments of requests grow at
  * their ends, and a request is found by the type, direction and nr of its ioctl
  * code, as the size in that code is the caller's size of the argument. Structures
  * in maps keep their size. "Growth" in Documentation/abi.rst has all rules.
@@ -64,11 +64,11 @@
 #define TSCT_CPU_ONLINE		0x1	/* the CPU is online and was checked */
 #define TSCT_CPU_AUX_MATCH	0x2	/* tsc_aux has the numbers of this CPU and its node */
 #define TSCT_CPU_SKEW_KNOWN	0x4	/* skew_min/max_cycles were measured */
-#define TSCT_CPU_REFERENCE	0x8	/* the CPU that all others are compared with */
+#define TSCT_CPU_REFERENCE	0x8	/* all other CPUs are compared with this CPU */
 #define TSCT_CPU_ISOLATED	0x10	/* isolated (isolcpus, nohz_full): not checked */
-#define TSCT_CPU_HYPERVISOR	0x20	/* a hypervisor uses this CPU: tsc_aux, which the
-					 * module reads in the kernel, may be that of a
-					 * virtual machine
+#define TSCT_CPU_HYPERVISOR	0x20	/* a hypervisor uses this CPU: tsc_aux,
+					 * as the module reads it in the kernel,
+					 * may be a virtual machine's value
 					 */
 
 /* Result for one CPU. skew = this CPU's counter - the reference's. */
@@ -79,7 +79,7 @@ struct tsct_cpu_check {
 	__u32 flags;
 	__s64 skew_min_cycles;	/* bounds of the true skew, in cycles */
 	__s64 skew_max_cycles;
-	__u32 rounds;		/* number of exchanges that the bounds are based on */
+	__u32 rounds;		/* number of exchanges from which the bounds come */
 	__u32 reserved0;
 	__u64 reserved[3];
 };
@@ -95,9 +95,8 @@ struct tsct_cpu_check {
 
 /*
  * Argument of TSCT_IOC_CHECK (result of the last check) and TSCT_IOC_CHECK_RUN
- * (checks all CPUs now). `table` points to room for nr entries. On return, nr is the
- * number of entries that exist; the first of them, as many as the room holds, were
- * copied.
+ * (checks all CPUs now). `table` points to room for nr entries. On return, nr is
+ * the number of entries that exist; the first entries, as many as fit, were copied.
  */
 struct tsct_check {
 	__u64 table;		/* struct tsct_cpu_check * */
@@ -132,9 +131,9 @@ struct tsct_info {
 #define TSCT_FEATURE_KFUNC	0x1	/* flag: BPF programs can emit events */
 
 /*
- * TSCT_IOC_CHANNEL_CREATE: creates a channel and binds the descriptor to it. "Lifetime of a
- * channel" in Documentation/abi.rst has who owns it, where its name is unique, and when it is
- * freed.
+ * TSCT_IOC_CHANNEL_CREATE: creates a channel and binds the descriptor to
+ * it. "Lifetime of a channel" in Documentation/abi.rst says who owns the
+ * channel, where its name is unique, and when it is freed.
  */
 struct tsct_channel_create {
 	char name[TSCT_NAME_MAX];	/* channel name, [A-Za-z0-9_.-]+ */
@@ -146,16 +145,16 @@ struct tsct_channel_create {
 	__u32 id;			/* out: id of the channel */
 	__u32 defs_size;		/* bytes for definitions, a multiple of TSCT_PAGE_SIZE,
 					 * at most TSCT_DEFS_SIZE_MAX; 0: TSCT_DEFS_SIZE. A
-					 * server does not need it, as its area grows
+					 * server does not need this size, as its area grows
 					 */
 	__u32 reserved0;
 	__u64 reserved[3];
 };
 
 /*
- * TSCT_IOC_CHANNEL_ATTACH: binds the descriptor to an existing channel, by id
- * or, if id is 0, by name among the channels of `uid`. Own channels only, unless the
- * caller has CAP_SYS_ADMIN. A discard channel has one consumer at a time.
+ * TSCT_IOC_CHANNEL_ATTACH: binds the descriptor to an existing channel, by id or, if
+ * id is 0, by name among the channels of `uid`. The channel must be the caller's own,
+ * unless the caller has CAP_SYS_ADMIN. A discard channel has one consumer at a time.
  */
 struct tsct_channel_attach {
 	char name[TSCT_NAME_MAX];
@@ -225,8 +224,8 @@ struct tsct_channel_cpu {
 };
 
 /*
- * TSCT_IOC_WATERMARK: sets when poll() on this descriptor, of a kernel channel, reports data:
- * "Waiting" in Documentation/abi.rst.
+ * TSCT_IOC_WATERMARK: sets how many bytes poll() on this descriptor of a
+ * kernel channel waits for: see "Waiting" in Documentation/abi.rst.
  */
 struct tsct_watermark {
 	__u64 bytes;			/* 1 (the default) or 0: any data */
@@ -250,9 +249,9 @@ struct tsct_event_switch {
 #define TSCT_EVENT_QUERY	2	/* do not change the state */
 
 /*
- * TSCT_IOC_WRITE: the provider writes one record into the ring of the CPU it
- * runs on. Used by programs without rseq, and after repeated aborts of the
- * critical section. An event that finds no room, or is too big, is counted as lost.
+ * TSCT_IOC_WRITE: the provider writes one record into the ring of the CPU it runs
+ * on. Used by programs without rseq, and after repeated aborts of the critical
+ * section. An event that does not fit the ring, or is too big, is counted as lost.
  */
 struct tsct_write {
 	__u64 payload;			/* address of the payload, const void * */
@@ -262,8 +261,8 @@ struct tsct_write {
 };
 
 /*
- * TSCT_IOC_CLOCK_STORE: copies the daemon's clock to reserved memory, as bytes,
- * so that it outlives a panic. Needs CAP_SYS_TIME.
+ * TSCT_IOC_CLOCK_STORE: copies the daemon's clock, as bytes, to reserved
+ * memory, so that the clock outlives a panic. Needs CAP_SYS_TIME.
  */
 struct tsct_clock_store {
 	__u64 copy;			/* address of the clock, TSCT_RESERVED_COPY_SIZE bytes:
@@ -289,9 +288,9 @@ struct tsct_clock_snapshot {
 	__s64 real_ns;			/* reading of CLOCK_REALTIME, ns */
 	__s64 raw_ns;			/* reading of CLOCK_MONOTONIC_RAW, ns */
 	__u64 reserved;
-	__u64 restore_seq;		/* restores of the virtual machine that VM
-					 * Generation ID reported since the module was
-					 * loaded
+	__u64 restore_seq;		/* number of restores of the virtual
+					 * machine that VM Generation ID
+					 * reported since the module was loaded
 					 */
 	/* time since the last restore, by CLOCK_MONOTONIC_COARSE, ns; 0: no restore */
 	__u64 since_restore_ns;
@@ -330,7 +329,7 @@ struct tsct_previous {
 /* flag: free the memory, so that channels that are created from now on may lie in it */
 #define TSCT_PREVIOUS_DISCARD	0x1
 
-/* TSCT_IOC_PREVIOUS_READ: copies to `data` a part of the memory of TSCT_IOC_PREVIOUS. */
+/* TSCT_IOC_PREVIOUS_READ: copies to `data` a part of what TSCT_IOC_PREVIOUS describes. */
 struct tsct_previous_read {
 	__u64 offset;			/* in: offset of the part in the memory, bytes */
 	__u64 data;			/* in: address of the copy, void * */

@@ -4,8 +4,8 @@
  *
  * 2. A channel's file
  * -------------------
- * Each channel has one file. Its regions in order of file offset, each page
- * aligned, at the offsets in struct tsct_channel_header, which is at 0:
+ * Each channel has one file. Its regions, in order of file offset, are page
+ * aligned; struct tsct_channel_header, at offset 0, has their offsets:
  *
  *   header         struct tsct_channel_header, then one byte per CPU
  *                  (TSCT_CPU_*) at cpu_state_offset              read-only
@@ -28,7 +28,7 @@
  * 3. The ring
  * -----------
  * Positions are free-running byte counts of 48 bits: position p lies at data
- * offset p & (data_size - 1), in block p / block_size. They wrap; distances
+ * offset p & (data_size - 1), in block p / block_size. Positions wrap; distances
  * are taken modulo 2^48. `head` is one word with two values: the position after
  * the last published record (bits 0..47, TSCT_HEAD_POS), and the number of
  * events ever published, modulo 2^16 (bits 48..63, TSCT_HEAD_EVENTS). So one
@@ -55,9 +55,9 @@
  * header. So head is never at the beginning of a block; the provider writes the
  * first header when it creates the ring.
  *
- * Writer, always on the CPU that owns the ring, never interrupted by another
- * writer of the same ring (rseq critical section; in the kernel, interrupts or
- * at least preemption off):
+ * A writer runs on the CPU that owns the ring, and is never interrupted
+ * by another writer of this ring (rseq critical section; in the kernel,
+ * interrupts or at least preemption off):
  *
  *   1. h = head, rounded down to 8; size = len rounded up
  *   2. if h's offset in its block + size >= block_size: begin the next block
@@ -95,13 +95,13 @@
  * Lost events are counted in the producer page by cause, with an atomic
  * addition, which is not on the fast path.
  *
- * A ring is written either by user programs (rseq sections, and TSCT_IOC_WRITE
- * for them in process context, which cannot interleave with a section: a thread
- * that was switched out restarts its section), or, in a channel created with
- * TSCT_CHANNEL_KERNEL, only by the kernel, from any context; such rings are
- * read-only to programs. An NMI that finds its ring busy leaves its event to the writer that it
- * interrupted, which writes it after its own, with the later one of both counter values. A second
- * NMI before that, or a payload of more than 1024 bytes, increments lost[NESTED].
+ * A ring is written either by user programs (rseq sections, and TSCT_IOC_WRITE for them
+ * in process context, which cannot interleave with a section: a thread that was switched
+ * out restarts its section), or, in a channel created with TSCT_CHANNEL_KERNEL, only by
+ * the kernel, from any context; such rings are read-only to programs. An NMI that finds
+ * its ring busy leaves its event to the writer that it interrupted, which writes this
+ * event after its own event, with the later one of both counter values. A second NMI
+ * before that, or a payload of more than 1024 bytes, increments lost[NESTED].
  */
 #ifndef TSCTRACE_ABI_CHANNEL_H
 #define TSCTRACE_ABI_CHANNEL_H
@@ -172,8 +172,8 @@ struct tsct_channel_header {
 	__u64 cpu_state_offset;
 	__u64 defs_offset;
 	__u64 defs_size;
-	__u64 defs_used;	/* bytes of definitions; a store-release raises it after
-				 * each definition is complete
+	__u64 defs_used;	/* bytes of definitions; raised by a store-release
+				 * after each definition is complete
 				 */
 	__u64 consumer_offset;
 	__u64 ring_offset;
@@ -181,8 +181,8 @@ struct tsct_channel_header {
 	__u64 file_size;
 	__u64 lost_no_ring;	/* events lost on CPUs without a ring */
 	__u64 bpf_handle;	/* secret that a BPF program passes to tsct_bpf_emit() to
-				 * write to this channel; 0: a channel of user programs
-				 * or of a kernel module, which BPF cannot write
+				 * write to this channel; 0: BPF cannot write to the
+				 * channel, which is of user programs or of a kernel module
 				 */
 	__u64 reserved[7];
 };
@@ -212,8 +212,8 @@ struct tsct_record {
 	__u16 len;		/* bytes of header and payload, not rounded up */
 	__u16 id;
 	__u32 tid;		/* thread id in the initial pid namespace if the module
-				 * holds the channel; else in the server's namespace,
-				 * or in the writer's if the server cannot see that one
+				 * holds the channel; else in the server's pid namespace,
+				 * or in the writer's if the server cannot see the writer's
 				 */
 	__u64 cycles;		/* counter value at the event; the channel's header
 				 * names the counter, in `source`
@@ -223,7 +223,7 @@ struct tsct_record {
 #endif
 };
 
-/* Header of a block: like a record without a thread, with id TSCT_ID_BLOCK */
+/* Header of a block: begins like a record without a thread, with id TSCT_ID_BLOCK */
 struct tsct_block {
 	__u16 len;		/* bytes of this header, TSCT_BLOCK_HEADER */
 	__u16 id;
@@ -243,17 +243,18 @@ struct tsct_block {
 	 (__u32)sizeof(struct tsct_record))
 
 /*
- * The largest payload of an event of the kernel (tsct_emit(), BPF programs), bytes: it is copied
- * with interrupts off. A smaller block has less room.
+ * The largest payload of an event of the kernel (tsct_emit(), BPF programs), bytes. It is
+ * limited because it is copied with interrupts off. Blocks that are too small have less room.
  */
 #define TSCT_KERNEL_PAYLOAD_MAX	8192
 
 /* Causes of loss, index into tsct_producer.lost */
 /* the ring was full of records that the reader had not consumed */
 #define TSCT_LOST_FULL		0
-/* payload larger than TSCT_PAYLOAD_MAX, or in a kernel channel than TSCT_KERNEL_PAYLOAD_MAX */
+/* payload larger than TSCT_PAYLOAD_MAX or, in a kernel channel, TSCT_KERNEL_PAYLOAD_MAX */
 #define TSCT_LOST_TOO_BIG	1
-#define TSCT_LOST_NESTED	2	/* another NMI had found the ring busy, too */
+/* an NMI found the ring busy, and the place for one such event taken or too small */
+#define TSCT_LOST_NESTED	2
 /* the writer's rseq section was aborted too often, and nothing else could write */
 #define TSCT_LOST_ABORTED	3
 /* the channel has no room for the event's definition, or the event's time is impossible */

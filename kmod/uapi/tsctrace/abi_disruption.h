@@ -24,11 +24,11 @@
 /* The page of TSCT_DISRUPTIONS_PATH. Writer: the module, at any moment. */
 struct tsct_disruption_page {
 	__u64 magic;
-	__u64 disruptions;	/* the count; its first value is random. Bits 0-31: plus 1
-				 * with each setting of CLOCK_REALTIME. Bit 32: PENDING.
-				 * Bits 33-63: plus 1 with each disruption of the counter.
-				 * While PENDING is set, no params are valid: no state has
-				 * this bit in its count
+	__u64 disruptions;	/* the count; its first value is random. Bits 0-31:
+				 * plus 1 with each setting of CLOCK_REALTIME. Bit 32:
+				 * PENDING. Bits 33-63: plus 1 with each disruption of
+				 * the counter. While PENDING is set, no params are
+				 * valid, because no state has this bit in its count
 				 */
 	__u32 cause;		/* cause of the last disruption, TSCT_CAUSE_* */
 	__u32 reserved0;
@@ -45,7 +45,7 @@ struct tsct_disruption_page {
 #define TSCT_CAUSE_MIGRATION	6	/* the virtual machine was migrated */
 /* the counter of a CPU that came up contradicts the CPU's skew as measured before */
 #define TSCT_CAUSE_HOTPLUG	7
-/* a new timekeeper cannot continue the time that the previous one published */
+/* a new timekeeper cannot continue the previous timekeeper's time */
 #define TSCT_CAUSE_RESTART	8
 /* a user requested the new epoch; time was not disrupted */
 #define TSCT_CAUSE_FAKE		9

@@ -7,7 +7,7 @@
  * The module's family in the initial network namespace: news for multicast groups, and no
  * requests. Documentation/netlink/tsctrace.yaml specifies the messages, their attributes and
  * types; this header has their numbers. Each attribute set has numbers of its own.
- * Receivers ignore unknown attributes and messages: both may be added later.
+ * Receivers ignore unknown attributes and messages, which later releases may add.
  */
 #ifndef TSCTRACE_ABI_NETLINK_H
 #define TSCTRACE_ABI_NETLINK_H
@@ -23,7 +23,7 @@
 #define TSCT_GENL_CMD_DISRUPTED		1	/* the clock was disrupted */
 #define TSCT_GENL_CMD_CHANNEL_MADE	9	/* a channel was made */
 #define TSCT_GENL_CMD_CHANNEL_REMOVED	10	/* a channel ceased to exist */
-/* the kernel could not write events to a channel: at most one message a second for each */
+/* the kernel could not write events to a channel: at most one message a second per channel */
 #define TSCT_GENL_CMD_CHANNEL_LOST	11
 
 /* Attributes of a disruption of the clock */

@@ -18,10 +18,10 @@
  *                 and for each CPU with an offset in rings[], there, the CPU's
  *                 consumer page, producer page and data, as in section 2
  *
- * A checksum is computed by lib/core/reserved.h over all that follows it in its
- * structure. A writer may end at any instruction. So copies of the clock are stored in
- * both places by turns, and a reader takes the valid copy with the higher seq. A channel's
- * structure is complete before its offset is stored in channels[].
+ * lib/core/reserved.h computes a checksum over all bytes that follow it in its
+ * structure. A writer may end at any instruction. So copies of the clock are stored
+ * in both places by turns, and a reader takes the valid copy with the higher seq. A
+ * channel's structure is complete before its offset is stored in channels[].
  */
 #ifndef TSCTRACE_ABI_RESERVED_H
 #define TSCTRACE_ABI_RESERVED_H
@@ -45,7 +45,7 @@
 struct tsct_reserved_panic {
 	__u64 checksum;
 	__u64 cycles;		/* value of the counter that `source` names */
-	__u64 width_cycles;	/* cycles from just before the read of real_ns */
+	__u64 width_cycles;	/* cycles that the read of real_ns took */
 	__s64 real_ns;		/* CLOCK_REALTIME, ns */
 	__u32 source;		/* source of the clock and of `cycles`, TSCT_SOURCE_* */
 	__u32 tsc_khz;		/* the kernel's value of the TSC frequency, kHz */
@@ -57,7 +57,7 @@ struct tsct_reserved_header {
 	__u32 version;		/* TSCT_RESERVED_VERSION */
 	__u32 nr_cpus;		/* number of CPUs in struct tsct_reserved_clock */
 	__u64 size;		/* bytes of the whole memory */
-	__u8 id[16];		/* random id of this content: its channels have it, too */
+	__u8 id[16];		/* random id of this content, stored in its channels, too */
 	__u64 clock_offset;
 	__u64 clock_stride;
 	__u64 data_offset;
@@ -92,12 +92,12 @@ struct tsct_reserved_channel {
 	__u64 checksum;
 	__u64 magic;
 	__u64 offset;		/* offset of this structure */
-	__u64 bytes;		/* bytes of the channel, with this structure */
+	__u64 bytes;		/* bytes of the channel, including this structure */
 	__u64 head_offset;
 	__u8 id[16];		/* tsct_reserved_header.id */
 	/* copy of the channel's header, without defs_used and lost_no_ring */
 	struct tsct_channel_header header;
-	/* offsets of the CPUs' rings; 0: there is none, or it is in other memory */
+	/* offsets of the CPUs' rings; 0: the CPU has no ring, or a ring in other memory */
 #ifndef __cplusplus
 	__u64 rings[];
 #endif
