@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Opens an object of BPF programs. Each object has two builds: one calls the function of
- * the module, the other does not. To find that function, libbpf lists the types of all
- * modules, for which it needs CAP_SYS_ADMIN.
+ * Opens an object of BPF programs. Each object has two builds: one calls the function
+ * of the module, the other does not. To find the module's function, libbpf lists the
+ * types of all modules, for which it needs CAP_SYS_ADMIN.
  */
 #ifndef TSCT_TOOLS_BPF_OPEN_H
 #define TSCT_TOOLS_BPF_OPEN_H
@@ -17,11 +17,11 @@
 
 #include "events.h"
 
-/* Maps and constants that all BPF objects of a kernel source share. A map is a descriptor. */
+/* Constants, and maps as descriptors, that all BPF objects of a kernel source share */
 struct bpf_shared {
-	int rings, counts;	/* maps `rings` and `counts`; -1: events go to the module */
+	int rings, counts;	/* maps `rings`, `counts`; -1: events go to the module */
 	int buffers;		/* map of buffers; -1: none */
-	int stacks;		/* map of the stacks that were sent; -1: none */
+	int stacks;		/* map of the hashes of sent stacks; -1: none */
 	/* maps of the filter, made by the object `kernel`; -1: not made yet */
 	int tracked, cgroup;
 	int statedump, statedump_counts;
