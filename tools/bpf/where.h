@@ -74,8 +74,8 @@ int where_check_used(const struct where_list *list);
 /*
  * where_rate - read a rate limit, "N" or "N/s"
  * @ret_ns: time per event, ns
- * @ret_early_ns: time by which an event may be early, ns: the events of a tenth of a second
- * may occur at once
+ * @ret_early_ns: time by which an event may be early, ns: the events of a tenth of a
+ *	second may occur at once
  *
  * Returns 0 or -EINVAL.
  */

@@ -167,8 +167,8 @@ static __always_inline u64 take_stack_in(void *context, struct buffer *buffer, b
 /*
  * Sends the stack to the recorder if it is new. Returns its hash, or 0 if no buffer was free.
  * @context: context of the BPF program
- * @of_kernel: take the kernel's frames, too. At the start and the end of a system call
- *	these are always the same, and walking them costs as much as the rest.
+ * @of_kernel: take the kernel's frames, too. At the start and the end of a system call, these
+ *	frames are always the same, and reading them doubles the cost.
  */
 static __always_inline u64 take_stack(void *context, bool of_kernel)
 {

@@ -17,8 +17,8 @@
 
 BPF_OPEN(tasks)
 
-/* Runs an iterator's program once for each thread if @tid is 0, else only for the thread
- * @tid of this process's pid namespace. Returns 0 or -errno. */
+/* Runs an iterator's program once for each thread or, unless @tid is 0, only for the
+ * thread that has the ID @tid in this process's pid namespace. Returns 0 or -errno. */
 static int run_iterator(const struct bpf_program *program, pid_t tid)
 {
 	union bpf_iter_link_info info = { .task.tid = (__u32)tid };
