@@ -107,8 +107,8 @@ static bool is_log_noise(const char *line)
 	return !*line;
 }
 
-/* Returns the last line of libbpf's log that contains a reason, in a static buffer; the text of
- * @error if the log is empty. */
+/* Returns the last line of libbpf's log that contains a reason, in a static buffer, or
+ * the text of @error if the log is empty. */
 static const char *last_log_reason(int error)
 {
 	static char line[160];

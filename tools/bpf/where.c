@@ -15,7 +15,7 @@
 
 /* ---- text -------------------------------------------------------------------- */
 
-/* Tried from the last to the first, so that "<=" is found before "<". */
+/* Operators, tried from the last to the first, so that "<=" is found before "<". */
 static const char *const ops[] = {
 	[WHERE_EQUAL] = "==", [WHERE_NOT_EQUAL] = "!=", [WHERE_LESS] = "<",
 	[WHERE_LESS_EQUAL] = "<=", [WHERE_GREATER] = ">", [WHERE_GREATER_EQUAL] = ">=",
@@ -35,7 +35,7 @@ static int fail_syntax(const char *at)
 		 "'sys_openat:flags & O_CREAT'", at);
 }
 
-/* Reads [EVENT:]FIELD into @where. Returns false if it is malformed. */
+/* Reads [EVENT:]FIELD into @where. Returns false if the text is malformed. */
 static bool read_names(const char *text, size_t len, struct where *where)
 {
 	const char *colon = memrchr(text, ':', len), *field = colon ? colon + 1 : text;
@@ -65,7 +65,7 @@ static int find_error(const char *name)
 	return 0;
 }
 
-/* Reads names of constants, "O_CREAT|O_EXCL". Returns false if one of them is unknown. */
+/* Reads names of constants, "O_CREAT|O_EXCL". Returns false if a name is unknown. */
 static bool read_constants(const char *text, uint64_t *ret_number)
 {
 	__u64 value;

@@ -67,8 +67,8 @@ int where_apply(struct where *where, const char *system, const struct tsct_event
 int where_apply_all(struct where_list *list, const char *system,
 		    const struct tsct_event_def *def, struct where_condition *conditions);
 
-/* Checks that each condition applied to an event. Returns 0, or -EINVAL with the reason,
- * and the fields that exist, in bpf_errors_why(). */
+/* Checks that each condition applied to an event. Returns 0, or -EINVAL;
+ * bpf_errors_why() then has the reason and the existing fields. */
 int where_check_used(const struct where_list *list);
 
 /*

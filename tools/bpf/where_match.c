@@ -58,7 +58,7 @@ static int check_name(const struct comm_match *m, const char *name)
 			       near ?: "", near ? "'?" : "");
 }
 
-/* Reads the names that the recording has now. */
+/* Reads the names of threads that the recording has by now. */
 static int comm_learn(struct comm_match *m)
 {
 	tsct_identity_free(&m->identity);

@@ -77,8 +77,8 @@ static bool is_over(struct record_child *child, __s64 end_ns, const struct recor
 		(stop_signals > 1 && !o->ranks) || timeout;
 }
 
-/* State of the wait for events. The module wakes poll() when rings of kernel events reach their
- * watermark; rings that programs write do not, so the recorder checks them at intervals. */
+/* State of the wait for events. Rings of kernel events wake poll() at their watermark. Rings that
+ * programs write do not wake poll(), so the recorder checks these rings at intervals. */
 struct ring_waiter {
 	bool by_kernel;
 	struct pollfd fds[RECORD_CHANNELS];
@@ -132,7 +132,7 @@ static int do_periodic_work(struct record_session *s, struct periodic_work *last
 	if (!s->writer)
 		return 0;
 	if (now - last->renewed >= RENEW_NS) {
-		/* Lets an in-process clock take its samples. */
+		/* If the clock runs in this process, lets the clock take its samples. */
 		tsct_clock_now(s->clock, &time);
 		record_clock_renew(s);
 		last->renewed = now;

@@ -22,8 +22,8 @@ struct record_session;
 struct where_list;
 
 enum record_sync_mode {
-	/* record sync samples if the daemon has any; if the daemon has a master, also run
-	 * sync sessions at the start and at the end; if they fail, record without them */
+	/* record sync samples if the daemon has any; if the daemon has a master, also run sync
+	 * sessions at the start and at the end; if the sessions fail, record without sessions */
 	RECORD_SYNC_AUTO,
 	/* like RECORD_SYNC_AUTO, but a master runs sync sessions, too, and record fails if
 	 * the session at the start fails */
@@ -41,7 +41,7 @@ struct record_options {
 	const char *comm, *cgroup;	/* only threads with this name, in this cgroup; NULL: any */
 	struct tsct_filter_ranges cpus;	/* CPUs of which to record kernel events */
 	struct where_list *where;	/* conditions on the fields of kernel events; NULL: none */
-	/* events with stacks: names with * and ?, separated by commas; "": all; NULL: none */
+	/* names, separated by commas, with * and ?, of events with stacks; "": all; NULL: none */
 	const char *stacks;
 	/* rate limit of each kernel event, as where_rate() reads it; 0: none */
 	uint64_t rate_ns, rate_early_ns;
@@ -51,7 +51,7 @@ struct record_options {
 		__u32 nr;
 	} requests[TSCT_REQUEST_NR];
 	const char *rate_limit;		/* argument of --rate-limit; NULL: none */
-	const char *dir;		/* output directory; NULL: a name with date and time */
+	const char *dir;		/* output directory; NULL: the default name */
 	/* names of program channels; the command uses the first */
 	const char **channels;
 	unsigned int nr_channels;
@@ -330,14 +330,14 @@ void record_clock_close(struct record_session *s);
 
 /* ---- summary: record_show.c ---------------------------------------------- */
 
-/* Returns the number of events lost so far, for all causes */
+/* Returns the number of events lost so far, by all causes together */
 __u64 record_figure_lost(const struct record_session *s);
 
 /* Updates the progress line on standard error. @last: erase the line */
 void record_show_progress(const struct record_session *s, bool last);
 
-/* Gets the sums of published, recorded and lost events of all channels. Prints an error
- * unless published = recorded + lost for every ring. */
+/* Gets the numbers of published, of recorded and of lost events in all channels
+ * together. Prints an error unless published = recorded + lost for every ring. */
 void record_figure_balance(const struct record_session *s,
 			   struct tsct_balance *ret_balance);
 

@@ -96,7 +96,7 @@ static void on_child(int)
 }
 
 /* Signals that record catches or ignores. `before` is the action that was set when record
- * started. The child process restores it before it executes the command. */
+ * started. The child process restores this action before it executes the command. */
 static struct {
 	int number;
 	struct sigaction before;

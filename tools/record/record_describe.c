@@ -365,7 +365,7 @@ static void renew_utc(struct record_session *s, __s64 now_ns)
 	read_utc(s, tsct_clock_cycles(s->clock), now_ns);
 	if (!node->nr_utc && s->rec.begin < tick)
 		tsct_recorded_utc_add(node, s->rec.begin, UINT64_MAX, TSCT_UTC_UNKNOWN);
-	/* Only the end of a flight recorder shows that it has events from before its start. */
+	/* Only at its end, a flight recorder knows that it has events from before its start. */
 	else if (node->nr_utc && s->rec.begin < node->utc[0].tick)
 		tsct_recorded_utc_begin(node, s->rec.begin);
 	if (s->readings.utc.source)

@@ -31,8 +31,8 @@ TSCT_WING int record_ranks_start(struct record_options *o, const char *path);
 /* Waits until the other ranks of this host have connected. */
 TSCT_WING int record_ranks_await(struct record_ranks *ranks);
 
-/* Returns the ids of the processes whose kernel events are recorded: the command, @root, and
- * the other ranks of this host. malloc'ed; NULL: out of memory */
+/* Returns the ids of the processes whose kernel events are recorded: the command, @root,
+ * and the other ranks of this host. The array is malloc'ed; NULL: out of memory */
 TSCT_WING pid_t *record_ranks_roots(const struct record_ranks *ranks, pid_t root,
 				    unsigned int *ret_nr);
 

@@ -43,8 +43,8 @@
 #define SAME_PID_NS	1000000000LL
 
 struct record_statedump {
-	/* Protects the members below and the statedump's counts in the session: the embedded
-	 * server's thread calls record_statedump_on_thread(). */
+	/* Protects the members below and the statedump's counts in the session, because
+	 * the embedded server's thread calls record_statedump_on_thread(). */
 	pthread_mutex_t lock;
 	__u64 last_cycles;	/* cycles of the last event that was written */
 	/* events that are not written yet: for each a struct tsct_record and the payload,
@@ -342,8 +342,8 @@ static struct known_thread *find_thread(const struct record_statedump *dump, __u
 	return at != TSCT_INDEX_NONE ? &dump->threads[at] : NULL;
 }
 
-/* Returns the thread with ID @tid. Adds it, with a state of zeros, if it is unknown. NULL:
- * out of memory */
+/* Returns the thread with ID @tid, or NULL if out of memory. Adds a thread with a state
+ * of zeros if the ID is unknown. */
 static struct known_thread *get_thread(struct record_statedump *dump, __u32 tid)
 {
 	const __u32 nr = dump->thread_index.nr;

@@ -11,7 +11,7 @@
 
 struct record_session;
 
-/* Prints errors. Returns 0 or -ENOMEM. */
+/* Creates the statedump of a session. Prints errors. Returns 0 or -ENOMEM. */
 int record_statedump_open(struct record_session *s);
 void record_statedump_close(struct record_session *s);
 

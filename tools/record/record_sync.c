@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The sync samples of a recording: the exchanges with other nodes that the daemon
+ * The sync samples of a recording, which are exchanges with other nodes that the daemon
  * measures, and the sync sessions before and after the recording. Samples are fetched
  * while the recording runs, because the daemon keeps only a limited number of samples.
  */
@@ -173,8 +173,8 @@ static void write_samples(struct record_session *s)
 		return;
 	for (i = 0; i < sync->nr_held; i++) {
 		/*
-		 * Times in a stream must not decrease, even if the counter did. The
-		 * payload has the actual cycles of the sample.
+		 * Times in a stream must not decrease, even if the counter went back.
+		 * The payload has the actual cycles of the sample.
 		 */
 		if (sync->last_cycles < sync->held[i].stamp)
 			sync->last_cycles = sync->held[i].stamp;
@@ -295,8 +295,8 @@ static void begin_samples_request(struct record_session *s)
 				tsct_monotonic_ns() + answer_limit_ns(s));
 }
 
-/* Waits until the answer is complete, or a signal comes. Returns 0 or -errno, with
- * s->sync_error. */
+/* Waits until the answer is complete, or a signal comes. Returns 0, or -errno with the
+ * reason in s->sync_error. */
 static int await_answer(struct record_session *s)
 {
 	int ret;

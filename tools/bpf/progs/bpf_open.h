@@ -37,7 +37,7 @@ static inline int bpf_share_map(struct bpf_map *map, int fd)
 	return fd < 0 ? 0 : bpf_map__reuse_fd(map, fd);
 }
 
-/* Returns true if this version, or a later one, of the kernel runs. */
+/* Returns true if the running kernel has the version @major.@minor or a later version. */
 bool bpf_kernel_since(unsigned int major, unsigned int minor);
 
 /* Return the kernel's count of the events that one program, or all programs of an object,

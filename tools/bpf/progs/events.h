@@ -299,9 +299,9 @@ _Static_assert(sizeof(struct sys_exit) == 16, "sys_exit");
 #define STRING_EVENT_TEXT(FIELDS)	(&(FIELDS(TEXT_I, TEXT_C, TEXT_S))[2])
 
 /*
- * Values of sched_switch.prev_state, as in the kernel's tracepoint: 0: the task is
- * still runnable; one bit of PREV_STATE_REPORTED: the state in which the task sleeps;
- * PREV_STATE_IDLE; or PREV_STATE_PREEMPTED.
+ * Values of sched_switch.prev_state, as in the kernel's tracepoint: 0 (the task is
+ * still runnable), one bit of PREV_STATE_REPORTED (the state in which the task sleeps),
+ * PREV_STATE_IDLE or PREV_STATE_PREEMPTED.
  */
 #define PREV_STATE_REPORTED	0x7f	/* mask of states of a sleeping task */
 #define PREV_STATE_IDLE		0x80	/* the task sleeps and is not counted as load */
@@ -316,7 +316,7 @@ _Static_assert(sizeof(struct sys_exit) == 16, "sys_exit");
 
 struct kernel_filter {
 	u32 self_tgid;		/* tgid of the recorder, whose own events are never recorded */
-	/* the recorder's pid namespace: inode number and level; 0: the initial one */
+	/* inode number and level of the recorder's pid namespace; 0: the initial namespace */
 	u32 self_pid_ns, self_level;
 	u8 all_processes;	/* 1: all processes; 0: those in the map `tracked` */
 	u8 by_cpu;		/* only CPUs in `cpus` */

@@ -81,8 +81,8 @@ struct {
 } counts SEC(".maps");
 
 /*
- * With and without the module: a ring buffer for the records of the statedump, and the
- * number of records that did not fit into it. All programs of a recording share both maps.
+ * Used with and without the module: a ring buffer for the records of the statedump, and the
+ * number of records for which it had no room. All programs of a recording share both maps.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

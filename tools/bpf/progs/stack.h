@@ -3,7 +3,7 @@
  * Stacks of events. An event holds a hash of its stack; the stack itself is sent to the
  * recorder once, when its hash is new. Kernel frames are addresses. User frames are a
  * build id and an offset in the file, so that processes of one program have the same
- * stacks; where the kernel cannot read the build id, they are addresses.
+ * stacks, or addresses if the kernel cannot read the build id.
  */
 #ifndef TSCT_BPF_STACK_H
 #define TSCT_BPF_STACK_H

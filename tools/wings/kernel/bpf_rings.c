@@ -120,8 +120,8 @@ static bool fill_ring(struct tsct_channel *channel, unsigned int cpu,
 	char *at;
 
 	slot = tsct_ring_place(geo, head, tsct_record_size(len));
-	/* Acquire: pairs with the reader's release of the tail, after its last use of
-	 * the bytes that this event overwrites. */
+	/* Acquire: pairs with the reader's release of the tail, after the reader's last
+	 * use of the bytes that this event overwrites. */
 	if (!tsct_ring_fits(geo, slot.head,
 			    smp_load_acquire(&tsct_ring_consumer(channel, cpu)->tail)))
 		return false;

@@ -628,7 +628,7 @@ static __always_inline void record_held(void *context, struct call_layout *call,
 					 &held->missing);
 	else if (held->missing & TEXT_UNMET)
 		return;
-	/* Loads the size again, as otherwise older verifiers lose track of it. */
+	/* Loads the size again, as otherwise older verifiers lose track of its limit. */
 	size = *(volatile u32 *)&held->size;
 	opaque(size);
 	if (size > CALL_ARGS_MAX)

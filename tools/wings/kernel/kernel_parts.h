@@ -64,8 +64,8 @@ void kernel_source_begin(struct kernel_source *source, uint64_t begin);
 
 /*
  * Moves events from BPF's ring buffers into the channel, or discards them before
- * kernel_source_begin(); with the module, there is nothing to move. Call it before the
- * channel is read. Returns 0 or -errno.
+ * kernel_source_begin(); with the module, there are no events to move. Call it before
+ * the channel is read. Returns 0 or -errno.
  */
 int kernel_source_pump(struct kernel_source *source);
 
@@ -105,7 +105,7 @@ struct kernel_figures {
 	unsigned long untracked;	/* processes for which the map `tracked` had no room */
 	unsigned long missing;	/* events that are still in ring buffers of BPF */
 	unsigned long refused;	/* events with impossible times */
-	/* reports for the statedump, and stacks of which the kernel refused a part */
+	/* lost reports for the statedump; stacks of which the kernel refused a part */
 	unsigned long statedump_lost, stacks_refused;
 	/* effects of unknown kernel addresses: */
 	unsigned long unnumbered;	/* events with the message number 0 (unknown) */
@@ -194,8 +194,8 @@ unsigned long statedump_ring_count(const struct statedump_ring *ring, unsigned i
 /* ---- system calls: call_layouts.c --------------------------------------------- */
 
 /* Sets the layouts of the events of all system calls in the map `calls`, with the conditions
- * of @where, NULL: none. @stacks: as in struct kernel_select. @kind: TSCT_KIND_INSTANT, or
- * BEGIN or END if only starts or ends are recorded */
+ * of @where (NULL: none). @stacks: as in struct kernel_select. @kind: TSCT_KIND_BEGIN or _END
+ * if only starts or ends of calls are recorded, else TSCT_KIND_INSTANT */
 int call_layouts_set(int map, struct where_list *where, const char *stacks, __u32 kind);
 
 /* Calls @take with the name of each system call's event that the rate limit dropped. */

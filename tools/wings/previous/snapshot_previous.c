@@ -109,7 +109,7 @@ static int add_channels(struct record_session *s, const struct tsct_previous_boo
 			err = add_channel(s, boot, i);
 	for (i = 0; !err && i < s->o->nr_channels; i++)
 		if (!named[i]) {
-			ctl_error("'%s': no such channel of the previous boot",
+			ctl_error("-c %s: the previous boot left no such channel",
 				     s->o->channels[i]);
 			err = -ENOENT;
 		}

@@ -28,7 +28,7 @@
 #include "probe_steps.h"
 
 enum probe_type {
-	PROBE_TRACEPOINT,	/* types up to PROBE_KRETPROBE: called by perf */
+	PROBE_TRACEPOINT,	/* perf calls programs of types up to PROBE_KRETPROBE */
 	PROBE_KPROBE, PROBE_KRETPROBE,
 	PROBE_FENTRY, PROBE_FEXIT,
 	PROBE_UPROBE, PROBE_URETPROBE,

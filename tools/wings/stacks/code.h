@@ -23,10 +23,8 @@
  */
 int tsct_code_file_open(int root, const char *path);
 
-/* Reads a file's build id from its program headers, as the kernel does. @text is "" if
- * there is no
- * build id. Returns false if the file is unreadable, or no ELF file of this byte
- * order. */
+/* Reads the build id from a file's program headers, as the kernel does. @text: "" if there is none.
+ * Returns false if the file is unreadable, or no ELF file of this byte order. */
 bool tsct_build_id_read(int fd, char text[TSCT_BUILD_ID_TEXT]);
 
 

@@ -26,7 +26,7 @@ struct perf_symbol {
 	__u32 name;		/* offset in `names`; later lines have higher offsets */
 };
 
-/* The file of a process, as far as it has been read */
+/* The perf map file of a process, as far as the file has been read */
 struct perf_map {
 	__u32 tgid;		/* 0: this element is free */
 	struct stat file;
@@ -171,7 +171,7 @@ static bool is_changed(const struct stat *a, const struct stat *b)
 		memcmp(&a->st_mtim, &b->st_mtim, sizeof(a->st_mtim));
 }
 
-/* Reads the new part of a process's file, or all of the file if it was written anew. */
+/* Reads the new part of a process's file, or all of the file if it was rewritten. */
 static void read_changes(struct perf_map *m)
 {
 	char tail[sizeof(m->tail)];

@@ -75,7 +75,7 @@ static void print_time(__s64 time_ns)
 	printf("%s.%06lld  ", text, (long long)rest_ns / 1000);
 }
 
-/* Members of a channel that the caller may not see are null. */
+/* The name of a channel that the caller may not see is null. */
 static void print_channel(enum news_type type, const json_t *news)
 {
 	struct tsct_text policy = { 0 };
