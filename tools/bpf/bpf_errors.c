@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reasons of errors; those of libbpf's errors are read from libbpf's log */
+/* Reasons of errors. The reasons of libbpf's errors are read from libbpf's log. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>

@@ -28,7 +28,7 @@ static inline bool probe_is_probe(const char *text)
 /*
  * probe_set_add - add the probes that an argument of -e names
  * @set: *set is NULL at first; the first probe creates the set
- * @ret_built_in: mask, to which built-in events that replace a probe, as they are faster, are added
+ * @ret_built_in: mask; built-in events that replace a slower probe are added to this mask
  *
  * A probe that is in the set already is not added again. Returns 0, or -errno.
  */

@@ -131,8 +131,8 @@ TSCT_WING void record_control_poll(struct record_session *s, struct record_child
  * with the default name. Prints errors. Returns 0 or -errno. */
 int record_dir_check(const char *dir);
 
-/* Opens @dir. If it does not exist, creates it and sets *ret_made to true. Returns a
- * descriptor or -errno. */
+/* Opens @dir. If @dir does not exist, creates @dir and sets *ret_made to true. Returns
+ * a descriptor or -errno. */
 int record_dir_make(const char *dir, bool *ret_made);
 
 /* Returns the advice that ends a message about a write error */
@@ -267,7 +267,7 @@ void record_session_close(struct record_session *s);
 enum { RECORD_KEY_CPU = 2048, RECORD_KEY_RATE_LIMIT, RECORD_KEY_WHERE };
 TSCT_WING void record_kernel_option(struct argp_state *state, int key, char *arg);
 
-/* Adds an argument to those that are copied into the metadata: record_options.c */
+/* Adds an argument to the arguments that are copied into the metadata (record_options.c). */
 void record_options_request(struct argp_state *state, enum tsct_requested request,
 			    const char *arg);
 

@@ -111,8 +111,8 @@ static void write_event(struct record_session *s, const struct tsct_record *r)
 
 	*last = *last < s->rec.begin ? s->rec.begin : *last;
 	*last = *last < r->cycles ? r->cycles : *last;
-	/* Events that are read from /proc after the end of the recording get the time of its
-	 * end. */
+	/* Events that are read from /proc after the end of the recording get the time
+	 * of this end. */
 	if (s->ended && *last > s->rec.end)
 		*last = s->rec.end;
 	event.cycles = *last;
@@ -222,8 +222,8 @@ static size_t read_file(int dir, const char *name, char *text, size_t size)
 	return len > 0 ? (size_t)len : 0;
 }
 
-/* Returns the last number in the line of a status file that starts with @name; 0: no such
- * line. */
+/* Returns the last number in the line of a status file that begins with @name; 0: no
+ * such line. */
 static __u32 status_number(const char *status, const char *name)
 {
 	const char *at = strstr(status, name), *end, *last;

@@ -118,9 +118,9 @@ struct call_layout {
 /* Largest size of a call's arguments, bytes */
 #define CALL_ARGS_MAX	(6 * STRING_MAX)
 
-/* The present system call of a thread. It is kept only if conditions or a rate limit may
- * leave out the call, if a string could not be read at the start of the call, if the thread
- * has a filter of seccomp, or if the call's number is -1. */
+/* The present system call of a thread. These data are kept only if conditions or a rate
+ * limit may leave out the call, if a string could not be read at the start of the call,
+ * if the thread has a filter of seccomp, or if the call's number is -1. */
 struct held_call {
 	u32 state;		/* CALL_* */
 	u32 unreadable;		/* 1: a string could not be read at the call's start */
@@ -157,7 +157,7 @@ struct second_runs {
 
 /*
  * Head of a stack that BPF programs send to the recorder. The addresses of the kernel's frames
- * follow, then the user frames (struct bpf_stack_build_id), both innermost frame first.
+ * follow, then the user frames (struct bpf_stack_build_id), both with the innermost frame first.
  */
 #define STACK_KERNEL_BYTES	(127 * 8)
 #define STACK_USER_MAX		64	/* maximum number of user frames */

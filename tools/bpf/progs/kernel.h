@@ -39,7 +39,7 @@ const volatile struct kernel_filter filter;
 
 /*
  * Processes to record, a map shared by all BPF programs. Key: tgid; value: start time of the
- * process (CLOCK_BOOTTIME, ns), which distinguishes it from a later process with the same tgid.
+ * process (CLOCK_BOOTTIME, ns), which differs from that of later processes with this tgid.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -48,7 +48,7 @@ struct {
 	__type(value, u64);
 } tracked SEC(".maps");
 
-/* The selected cgroup (version 2): its threads and those of the cgroups below it are recorded */
+/* The selected cgroup (version 2): threads in this cgroup and in cgroups below are recorded */
 struct {
 	__uint(type, BPF_MAP_TYPE_CGROUP_ARRAY);
 	__uint(max_entries, 1);
@@ -282,8 +282,8 @@ static __always_inline u32 read_number(const struct pid *pid, u64 level, u32 *re
 }
 
 /*
- * Writes an event into this CPU's ring buffer, or counts the event as lost. Other programs
- * may interrupt this one on the same CPU at any point, and write into the same ring buffer.
+ * Writes an event into this CPU's ring buffer, or counts the event as lost. Other programs may
+ * interrupt this program on the same CPU at any point, and write into the same ring buffer.
  */
 static __always_inline void emit_to_ring(__u32 id, struct record *record, u64 size)
 {
@@ -300,7 +300,7 @@ static __always_inline void emit_to_ring(__u32 id, struct record *record, u64 si
 	if (!bpf_ringbuf_output(ring, record, sizeof(*record) + size,
 				BPF_RB_NO_WAKEUP))
 		__sync_fetch_and_add(&count->published, 1);
-	/* The kernel gives no reason. `nested` includes losses by a full ring with room again. */
+	/* The kernel gives no reason. If a full ring has room again by now, `nested` is counted. */
 	else if (bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) + sizeof(*record) + size +
 		 BPF_RINGBUF_HDR_SZ + 8 > bpf_ringbuf_query(ring, BPF_RB_RING_SIZE))
 		__sync_fetch_and_add(&count->full, 1);

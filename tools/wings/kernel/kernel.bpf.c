@@ -875,8 +875,8 @@ static __always_inline bool second_run(u8 program, u64 *count)
 }
 
 /*
- * libbpf attaches programs in the order of this file. The programs of sys_exit come before those
- * of sys_enter, so that the end of each system call whose start is recorded is recorded, too.
+ * libbpf attaches programs in the order of this file. The programs of sys_exit come before
+ * those of sys_enter, so that each recorded start of a system call has a recorded end.
  */
 SEC("tp_btf/sys_exit")
 int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)

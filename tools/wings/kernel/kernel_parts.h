@@ -147,7 +147,7 @@ void bpf_rings_close(struct bpf_rings *rings);
 /*
  * bpf_rings_pump - move events into the rings of the channel
  * @is_last: all programs are detached, so move all events. The caller repeats the call
- *	with the same @end until it returns 0, because the channel's rings may fill up.
+ *	with the same @end until the result is 0, because the channel's rings may fill up.
  *	Discards the events if bpf_rings_begin() was not called
  * @end: end of the recording, cycles. Omits later events, so that all programs and CPUs
  *	end at the same time
@@ -227,7 +227,7 @@ struct net_bpf;		/* programs of network events; NULL: none is selected */
  * @list: conditions; NULL: none
  * @stacks: as in struct kernel_select
  * @ids: IDs of the built-in events, by their index; 0: not selected
- * @ret_bpf: unchanged if no network event is selected; destroy it even after an error
+ * @ret_bpf: unchanged if no network event is selected; destroy *ret_bpf even after an error
  */
 int net_source_open(const struct bpf_shared *shared, struct where_list *list,
 		    const char *stacks, const int *ids, struct net_bpf **ret_bpf);

@@ -363,7 +363,7 @@ static int select_events(struct kernel_source *source, const char *const *events
 	source->stacks = select->stacks;
 	source->where = select->where;
 	make_filter(source, select);
-	/* Before Linux 6.12, sleepable programs take stacks without the lock that this needs. */
+	/* Before Linux 6.12, sleepable programs take stacks without the lock that is needed. */
 	source->shared.may_sleep_with_stacks = bpf_kernel_since(6, 12);
 	if (!error && source->probes)
 		error = probe_set_check_processes(source->probes, select->roots, select->nr_roots);

@@ -48,9 +48,9 @@ void monotonic_read(const struct tsct_clock *clock, struct monotonic_reading *re
  * @now: readings that were made after the segments were read
  *
  * Call this function again before times after @now are converted. After a step of
- * CLOCK_REALTIME, until the clock begins a new epoch, its last segment and the known
- * offset are from before the step. If the known offset contradicts @now, the offset
- * computed from @now and the last segment is used.
+ * CLOCK_REALTIME, until the clock begins a new epoch, the clock's last segment and the
+ * known offset are from before the step. If the known offset contradicts @now, the
+ * offset computed from @now and the last segment is used.
  */
 void monotonic_update(struct monotonic *m, const struct tsct_clock_segment *segments,
 		      unsigned int nr, const struct monotonic_reading *now);

@@ -122,8 +122,8 @@ static __always_inline u64 page_address(u64 page)
 	return memory + (page - pages) / bpf_core_type_size(struct page) * 4096;
 }
 
-/* Returns the address of part @i of the payload (0: linear part; else: fragment @i - 1), or 0 if
- * it is in device memory, unknown, or there is no such part. *len: size of the part, bytes */
+/* Returns the address of part @i of the payload (0: linear part; else: fragment @i - 1), or 0
+ * for a missing part, device memory or an unknown address. *len: size of the part, bytes */
 static __always_inline u64 find_part(const struct packet *p, u32 i, u64 *len)
 {
 	struct fragment f;
@@ -227,7 +227,7 @@ static __always_inline u32 packet_bytes(const struct packet *p, u32 skip)
 	return p->bytes - skip < p->size ? p->bytes - skip : p->size;
 }
 
-/* Context of a bpf_loop() callback. The verifier requires that it is on the program's stack. */
+/* Context of a bpf_loop() callback, which the verifier requires on the program's stack */
 struct emit_loop {
 	struct packet *packet;
 	struct buffer *buffer;
@@ -369,7 +369,7 @@ static __always_inline u32 append_remote(struct net_event *event, const void *ad
 
 /*
  * Emits the events of the packets in an sk_buff. @context: context of the program, or
- * NULL in an interrupt, where no stack is taken, because it would be the stack of an
+ * NULL in an interrupt, where no stack is taken, because the stack would be that of an
  * unrelated thread. Takes no stack if interrupts cannot be told from threads.
  */
 static __always_inline int emit_packets(void *context, struct packet *p,

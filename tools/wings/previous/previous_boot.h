@@ -53,10 +53,10 @@ int tsct_previous_boot_open_channel(const struct tsct_previous_boot *boot, unsig
  * tsct_previous_boot_open_clock - open the clock of the previous boot in its last state
  * @channels: @nr open channels, whose events the clock will convert
  *
- * The clock is stopped at the moment of the panic or, if that is unknown, of the last event. If
- * the clock had no params then, times are computed from CLOCK_REALTIME at the panic and the
- * kernel's rate of the counter. Their error bound is 500 ppm of the time until the panic, and
- * holds if CLOCK_REALTIME was not set in that time.
+ * The clock is stopped at the moment of the panic or, if this moment is unknown, of the last
+ * event. If the clock had no params then, times are computed from CLOCK_REALTIME at the panic
+ * and the kernel's rate of the counter. Their error bound is 500 ppm of the time until the
+ * panic, and holds if CLOCK_REALTIME was not set in that time.
  *
  * Close it with tsct_clock_close(). Returns 0, -EAGAIN if the clock had no params and the
  * moment of the panic is unknown, -ENODATA if there is no valid copy of the clock, or -ENOMEM.

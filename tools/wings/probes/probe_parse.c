@@ -128,7 +128,7 @@ static const char *find_name_end(const struct program_file *file, struct probe *
 	return strchrnul(at, '(');
 }
 
-/* Reads the name of a program's function, and finds its place. Returns 0 or -errno. */
+/* Reads the name of a program's function, and finds the function. Returns 0 or -errno. */
 static int read_function(struct probe *probe, const char *path, const char *at,
 			 const char **ret_open)
 {

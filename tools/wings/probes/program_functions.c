@@ -210,9 +210,9 @@ static bool address_to_offset(const struct program_file *file, uint64_t address,
 }
 
 /*
- * Finds the function that an IFUNC selects on this machine. The IFUNC's resolver runs
- * in each program that loads the file, but is not run here. Its result is known if this
- * process has loaded the file, such as the C library. Returns false if it is unknown.
+ * Finds the function that an IFUNC selects on this machine. The IFUNC's resolver runs in each
+ * program that loads the file, but is not run here. Its result is known if this process has
+ * loaded the file, such as the C library. Returns false if the result is unknown.
  */
 static bool find_chosen(const struct program_file *file, const struct program_symbol *symbol,
 			uint64_t *ret_address)

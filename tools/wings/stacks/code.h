@@ -37,7 +37,7 @@ bool tsct_build_id_read(int fd, char text[TSCT_BUILD_ID_TEXT]);
  * them, are limited. Not thread-safe.
  */
 
-#define TSCT_PERF_MAP_NAME	256 /* size of a name with its NUL, bytes; longer ones are cut */
+#define TSCT_PERF_MAP_NAME	256 /* size of a name with its NUL, bytes; longer names are cut */
 
 struct tsct_perf_maps;
 

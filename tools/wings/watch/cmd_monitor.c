@@ -121,7 +121,7 @@ static bool is_done(const struct monitor *m)
 		(m->count && m->printed >= m->count);
 }
 
-/* Prints news, and frees @news: all members except time and type; NULL: no others.
+/* Prints news, and frees @news, their members besides time and type (NULL: no others).
  * Flushes each line, so that a program behind a pipe gets it immediately. */
 static void report_news(struct monitor *m, enum news_type type, json_t *news)
 {
