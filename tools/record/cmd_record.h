@@ -227,8 +227,8 @@ struct record_session {
 	struct record_stacks *stacks;	/* stacks of kernel events; NULL: not recorded */
 };
 
-/* All functions from here to the section "summary" that return an int print errors, and
- * return 0 or -errno. */
+/* From here to the section "summary", all functions that return an int print errors,
+ * and return 0 or -errno. */
 
 /* Opens all channels (record_channels.c). Starts an embedded server if it is needed. */
 int record_channels_open(struct record_session *s);

@@ -11,9 +11,9 @@ struct record_session;
 
 struct record_child {
 	pid_t pid;		/* process id of the command; 0: no process */
-	int gate;		/* write end of a pipe: a byte lets the child exec */
+	int gate;		/* write end of a pipe; a byte in the pipe lets the child exec */
 	pid_t group;		/* process group that the command joins; 0: the recorder's */
-	int exec_error;		/* read end of a pipe: errno of a failed exec, or EOF */
+	int exec_error; /* read end of a pipe, which has the errno of a failed exec, or EOF */
 	bool running;
 	/* wait status of the command, from waitpid(), after its end */
 	int status;

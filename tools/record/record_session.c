@@ -128,7 +128,7 @@ static void resume_channels(struct record_session *s)
 	s->rec.nodes[0].provider_gone = 0;
 	if (s->writer)
 		tsct_recording_writer_touch(s->writer);
-	ctl_error("tsctraced runs again, and has the channels: programs that start from"
+	ctl_error("tsctraced runs again, and provides the channels: programs that start from"
 		     " now on are recorded");
 }
 

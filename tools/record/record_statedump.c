@@ -319,7 +319,7 @@ static bool read_proc(__u32 tid, struct tsct_statedump_thread *ret, char *path,
 struct known_thread {
 	struct tsct_statedump_thread state;	/* last state that was written */
 	__s64 checked_ns;			/* CLOCK_MONOTONIC of the last read of the state */
-	/* a BPF program reported the state, and will report changes */
+	/* a BPF program reported the state, and will report changes of the state */
 	bool reported;
 	bool ended;
 	__s64 named_ns;			/* CLOCK_MONOTONIC of the last read of the name */

@@ -525,7 +525,7 @@ static bool decide_sessions(struct record_session *s)
 	    rec->role != TSCT_SYNC_CHILD)
 		return false;
 	if (request_json(s, "peers", &peers))
-		return ctl_fail(false, "no sync sessions: %s", s->sync_error);
+		return ctl_fail(false, "recording without sync sessions: %s", s->sync_error);
 	has_master = find_master(peers);
 	json_decref(peers);
 	return has_master;

@@ -102,7 +102,7 @@ struct event_limit {
  */
 struct call_layout {
 	u16 enter_id, exit_id;	/* ids of the events at the call's start and end */
-	u16 whole_id;		/* id of the one event, at the call's end, for a whole call */
+	u16 whole_id;		/* id of the event, at the call's end, that records a whole call */
 	u8 ret_size;		/* size of the result, bytes */
 	u8 nr_args;
 	/* size of each argument, bytes. 1 to 8: an integer; STRING_SHORT: a string of
@@ -176,7 +176,7 @@ struct stack_head {
 /* Numbers of events of one CPU: an element of the array map `counts` */
 struct ring_counts {
 	u64 published;		/* events written into the CPU's ring buffer so far */
-	u64 full;		/* events lost: the ring buffer has no space */
+	u64 full;		/* events lost because the ring buffer had no space */
 	/* events lost although there is space: an NMI interrupted a write, or the
 	 * reader made space after the loss */
 	u64 nested;
@@ -305,7 +305,7 @@ _Static_assert(sizeof(struct sys_exit) == 16, "sys_exit");
  */
 #define PREV_STATE_REPORTED	0x7f	/* mask of states of a sleeping task */
 #define PREV_STATE_IDLE		0x80	/* the task sleeps and is not counted as load */
-#define PREV_STATE_PREEMPTED	0x100	/* the task is runnable and was preempted */
+#define PREV_STATE_PREEMPTED	0x100	/* the task is runnable, but was preempted */
 
 /* Added to the number of a 32-bit system call: a 64-bit call may have the same number */
 #define SYSCALL_COMPAT		(1LL << 32)
@@ -315,18 +315,18 @@ _Static_assert(sizeof(struct sys_exit) == 16, "sys_exit");
 #define KERNEL_FILTER_CPUS	8192
 
 struct kernel_filter {
-	u32 self_tgid;		/* tgid of the recorder, whose own events are never recorded */
+	u32 self_tgid; /* tgid of the recorder; own events of the recorder are never recorded */
 	/* inode number and level of the recorder's pid namespace; 0: the initial namespace */
 	u32 self_pid_ns, self_level;
 	u8 all_processes;	/* 1: all processes; 0: those in the map `tracked` */
 	u8 by_cpu;		/* only CPUs in `cpus` */
-	u8 by_name;		/* only threads with the name `name` */
-	u8 by_cgroup;		/* only threads in the cgroup of the map `cgroup` */
+	u8 by_name;		/* 1: record only threads with the name `name` */
+	u8 by_cgroup;		/* 1: record only threads in the cgroup of the map `cgroup` */
 	u64 name[2];		/* characters, padded with NULs */
 	/* rate limit of each event: time per event, ns (0: no limit), and the time by
 	 * which an event may be early, ns */
 	u64 rate_ns, rate_early_ns;
-	u64 cpus[KERNEL_FILTER_CPUS / 64];	/* the CPUs to record, one bit for each */
+	u64 cpus[KERNEL_FILTER_CPUS / 64];	/* the CPUs to record, one bit for each CPU */
 	/* kernel addresses, 0: unknown. preempt_count: count of nested interrupts, a variable
 	 * to whose address a CPU adds its offset; cpu_offsets: array of the CPUs' offsets */
 	u64 preempt_count, cpu_offsets;

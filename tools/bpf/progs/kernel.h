@@ -32,7 +32,7 @@ extern int tsct_bpf_emit(__u64 channel, __u32 event, const void *payload,
 #endif
 
 /* Constants that the loader sets before it loads a program */
-const volatile bool with_module;	/* events go to a channel of the module */
+const volatile bool with_module;	/* true: events go to a channel of the module */
 const volatile __u64 channel_handle;
 const volatile __u64 hash_secret;	/* random factor of hashes, odd */
 const volatile struct kernel_filter filter;
@@ -184,7 +184,7 @@ struct task_struct {
 	u64 start_boottime;
 	char comm[16];
 	unsigned int flags;
-	unsigned int ptrace;	/* flags of a tracer; 0: none */
+	unsigned int ptrace;	/* flags of the task's tracer; 0: no tracer */
 	struct mm_struct *mm;
 	struct pid *thread_pid;
 	struct task_struct *real_parent;

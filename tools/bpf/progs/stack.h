@@ -10,7 +10,7 @@
 
 #include "buffers.h"
 
-#define PF_KTHREAD	0x00200000	/* bit of task_struct.flags: kernel thread, idle task */
+#define PF_KTHREAD	0x00200000	/* bit of task_struct.flags: kernel thread or idle task */
 
 /* Hashes of the stacks that were last sent to the recorder; all BPF programs share this map */
 struct {

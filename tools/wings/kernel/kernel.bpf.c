@@ -284,7 +284,7 @@ int BPF_PROG(on_sched_process_exit, struct task_struct *task)
 
 /* ---- system calls ------------------------------------------------------ */
 
-/* Layouts of system calls. Key: the call's number, for 32-bit calls plus CALLS_MAX */
+/* Layouts of system calls. Key: the call's number, plus CALLS_MAX for 32-bit calls */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 2 * CALLS_MAX);
@@ -805,7 +805,7 @@ int find_preemption(void *unused)
 	return 0;
 }
 
-__u64 preempt_count, cpu_offsets;	/* result of find_counts, as in struct kernel_filter */
+__u64 preempt_count, cpu_offsets;	/* results of find_counts, as in struct kernel_filter */
 
 /* Finds variables of the kernel for the programs of other objects. Returns -EPERM if the kernel
  * hides their addresses. */
@@ -831,7 +831,7 @@ int find_counts(void *unused)
 /* Numbers of events for which only the second programs were run */
 struct second_runs second_runs;
 
-/* Flags of a thread: the first program was run, and the second program has not run yet */
+/* Flags of a thread: the first program was run, but the second program was not run yet */
 enum { FIRST_ENTER = 1, FIRST_EXIT = 2 };
 
 struct {
