@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reasons of errors, those of libbpf from its log */
+/* Reasons of errors. The reasons of libbpf's errors are read from libbpf's log. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -75,7 +75,7 @@ const char *bpf_errors_why(void)
 
 int bpf_errors_fail(int error, const char *format, ...)
 {
-	char text[sizeof(why)];		/* an argument may be the previous reason */
+	char text[sizeof(why)];		/* because an argument may point to @why */
 	va_list args;
 
 	va_start(args, format);
@@ -107,8 +107,8 @@ static bool is_log_noise(const char *line)
 	return !*line;
 }
 
-/* Returns the last line of libbpf's log that contains a reason, in a static buffer; the text of
- * @error if the log is empty. */
+/* Returns the last line of libbpf's log that contains a reason, in a static buffer, or
+ * the text of @error if the log is empty. */
 static const char *last_log_reason(int error)
 {
 	static char line[160];
@@ -125,8 +125,8 @@ static const char *last_log_reason(int error)
 	return *line ? line : strerror(-error);
 }
 
-/* Returns true if the kernel loads a BPF program of a type; the program does nothing.
- * @function: the kernel function to which it could be attached */
+/* Returns true if the kernel loads a BPF program of the type @attach that does nothing.
+ * @function: the kernel function to which the program could be attached */
 static bool is_loaded(enum bpf_attach_type attach, const char *function)
 {
 	const struct bpf_insn nothing[] = {

@@ -12,8 +12,8 @@ void bpf_errors_end(void);
 /* Returns the last lines of the log, or "". Valid until the next bpf_errors_begin(). */
 const char *bpf_errors_log(void);
 
-/* Returns the reason of the last error in a function of kernel events that returned -errno, with
- * the fix; "" if there was none. Call it only after an error, or if a list is empty. */
+/* Returns the reason, with the fix, of the last -errno that a function of kernel events
+ * returned, or "" if no reason was set. Call it only after an error, or if a list is empty. */
 const char *bpf_errors_why(void);
 
 /* Sets the reason of an error. Returns @error. */

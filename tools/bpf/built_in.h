@@ -19,7 +19,7 @@ struct built_in {
 };
 extern const struct built_in built_ins[NR_BUILT_IN];
 
-/* Returns a mask of the events with this name or in this group; 0: unknown name. */
+/* Returns a mask of the event or of the group of events named @name; 0: unknown name. */
 unsigned int built_in_select(const char *name);
 
 /* Calls @print with the name and the fields of each event. */

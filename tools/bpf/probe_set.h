@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The probes of a kernel source: places in the kernel or in programs where an event is
- * recorded, by name. The wing `probes` defines these functions: without it, probe_set_add
- * is NULL, and there is no set. Only one thread changes and frees a set.
+ * The probes of a kernel source: places in the kernel or in programs where an event is recorded;
+ * a text names each place. The wing `probes` defines these functions: without this wing,
+ * probe_set_add is NULL, and there is no set of probes. Only one thread changes and frees a set.
  */
 #ifndef TSCT_TOOLS_PROBE_SET_H
 #define TSCT_TOOLS_PROBE_SET_H
@@ -19,28 +19,28 @@ struct bpf_shared;
 struct probe_set;
 struct tsct_channel;
 
-/* Returns true if a text has the syntax of a probe: it cannot name a built-in event. */
+/* Returns true if @text has the syntax of a probe. The names of built-in events do not. */
 static inline bool probe_is_probe(const char *text)
 {
 	return strchr(text, ':') != NULL;
 }
 
 /*
- * probe_set_add - add the probes of a text of -e
- * @set: NULL before the first probe, which creates *set
- * @ret_built_in: mask; receives in addition the built-in events that record a probe faster
+ * probe_set_add - add the probes that an argument of -e names
+ * @set: *set is NULL at first; the first probe creates the set
+ * @ret_built_in: mask; built-in events that replace a slower probe are added to this mask
  *
  * A probe that is in the set already is not added again. Returns 0, or -errno.
  */
 TSCT_WING int probe_set_add(struct probe_set **set, const char *text,
 			    unsigned int *ret_built_in);
 
-/* Checks that no running process has a different file at the path of a probe's file: no event of
- * that process would be recorded. Returns 0, or -errno. */
+/* Checks that no process of @pids uses another file with the path of a probe's file: no
+ * event of such a process would be recorded. Returns 0, or -errno. */
 TSCT_WING int probe_set_check_processes(const struct probe_set *set, const pid_t *pids,
 					unsigned int nr);
 
-/* Returns true if a probe is selected by @patterns, see `stacks` of struct kernel_select. */
+/* Returns true if @patterns select a probe of the set, see `stacks` of struct kernel_select. */
 TSCT_WING bool probe_set_matches(const struct probe_set *set, const char *patterns);
 
 /* Makes the conditions of @list on the probes. Returns 0, or -errno. */
@@ -55,10 +55,10 @@ TSCT_WING int probe_set_where(struct probe_set *set, struct where_list *list);
 TSCT_WING int probe_set_attach(struct probe_set *set, struct tsct_channel *channel,
 			       const struct bpf_shared *shared, const char *stacks);
 
-/* Like the functions kernel_source_*() of the same names */
+/* Do for the probes what the functions kernel_source_*() of the same names do */
 TSCT_WING unsigned long probe_set_missed(const struct probe_set *set);
 TSCT_WING bool probe_set_counts_missed(const struct probe_set *set);
-/* Returns true if a probe is of the kernel: then its events may occur in interrupts. */
+/* Returns true if the set has a probe of the kernel, whose events may occur in interrupts. */
 TSCT_WING bool probe_set_in_interrupts(const struct probe_set *set);
 TSCT_WING void probe_set_limited(const struct probe_set *set, take_dropped *take,
 				 void *context);

@@ -15,7 +15,7 @@
 
 /* ---- text -------------------------------------------------------------------- */
 
-/* Tried from the last to the first, so that "<=" is found before "<". */
+/* Operators, tried from the last to the first, so that "<=" is found before "<". */
 static const char *const ops[] = {
 	[WHERE_EQUAL] = "==", [WHERE_NOT_EQUAL] = "!=", [WHERE_LESS] = "<",
 	[WHERE_LESS_EQUAL] = "<=", [WHERE_GREATER] = ">", [WHERE_GREATER_EQUAL] = ">=",
@@ -35,7 +35,7 @@ static int fail_syntax(const char *at)
 		 "'sys_openat:flags & O_CREAT'", at);
 }
 
-/* Reads [EVENT:]FIELD into @where. Returns false if it is malformed. */
+/* Reads [EVENT:]FIELD into @where. Returns false if the text is malformed. */
 static bool read_names(const char *text, size_t len, struct where *where)
 {
 	const char *colon = memrchr(text, ':', len), *field = colon ? colon + 1 : text;
@@ -65,7 +65,7 @@ static int find_error(const char *name)
 	return 0;
 }
 
-/* Reads names of constants, "O_CREAT|O_EXCL". Returns false if one of them is unknown. */
+/* Reads names of constants, "O_CREAT|O_EXCL". Returns false if a name is unknown. */
 static bool read_constants(const char *text, uint64_t *ret_number)
 {
 	__u64 value;
@@ -102,7 +102,7 @@ static void read_number(struct where *where)
 	where->is_negative &= where->number != 0;
 }
 
-/* Reads a value into @where. Returns the end of the value; NULL: it is malformed. */
+/* Reads a value into @where. Returns the end of the value, or NULL if the value is malformed. */
 static const char *read_value(const char *at, struct where *where)
 {
 	const bool quoted = *at == '"';
@@ -194,7 +194,7 @@ static bool is_listed(const char *list, const char *name)
 	return false;
 }
 
-/* Stores names of fields of an event that lacks the condition's field, for the error message. */
+/* Stores, for the error message, the field names of an event that lacks the condition's field. */
 static void note_fields(struct where *where, const struct tsct_event_def *def)
 {
 	const size_t room = sizeof(where->fields) - sizeof(", ...");
@@ -214,7 +214,7 @@ static void note_fields(struct where *where, const struct tsct_event_def *def)
 	}
 }
 
-/* Returns true if an integer of @size bytes can have the condition's value, or bits of it. */
+/* Returns true if an integer of @size bytes can have the value, or bits of the value. */
 static bool fits_field(const struct where *where, unsigned int size, bool is_signed)
 {
 	const uint64_t most = UINT64_MAX >> (64 - 8 * size);
@@ -245,7 +245,7 @@ static int apply_number(const struct where *where, const struct tsct_event_def *
 				 ", an integer, but the value is a text" : ", an integer, but the "
 				 "value is a text; for names of constants, "
 				 TSCT_WING_MISSING("strace"));
-	/* Not checked if the condition is on many events: the field may be wider in another one. */
+	/* Not checked for several events: the field may be wider in another event. */
 	if (*where->event && !strpbrk(where->event, "*?[") &&
 	    !fits_field(where, type->size, c->is_signed))
 		return fail_type(where, def, type->name, ", which cannot have this value");

@@ -7,9 +7,9 @@
  *
  * OP is ==, !=, <, <=, >, >= or & (one of these bits is set). VALUE is an integer; names of
  * constants, such as O_CREAT|O_EXCL, or of an error, such as -ENOENT; or a text, in quotes
- * if it has blanks; a text that ends with * stands for all texts that begin like it. EVENT
- * is the name of an event, without or with its system, and may have wildcards. Events that
- * do not have the field are recorded as if there were no condition.
+ * if it has blanks; a text TEXT* stands for all texts that begin with TEXT. EVENT is the
+ * name of an event, without or with its system, and may have wildcards. Events that do not
+ * have the field are recorded as if there were no condition.
  */
 #ifndef TSCT_TOOLS_WHERE_H
 #define TSCT_TOOLS_WHERE_H
@@ -33,7 +33,7 @@ struct where {
 	bool or_next;			/* the next condition is an alternative to this one */
 	bool is_event_known;		/* events match `event` */
 	bool is_used;			/* the condition applies to an event */
-	char fields[512];		/* fields of those matching events that lack `field` */
+	char fields[512];		/* field names of the events that lack `field` */
 	char near[TSCT_FIELD_NAME_MAX];	/* a field with a similar name */
 };
 
@@ -43,21 +43,21 @@ struct where_list {
 };
 
 /*
- * where_parse - add the conditions of a text
+ * where_parse - add the conditions that @text contains
  *
  * Returns 0, or -EINVAL.
  */
 int where_parse(const char *text, struct where_list *list);
 
-/* Sets the value of a condition: operator, number and text. */
+/* Sets operator, number and text of *ret_condition from @where. */
 void where_value(const struct where *where, struct where_condition *ret_condition);
 
 /*
  * where_apply - make the condition @where for the events of a definition
  * @system: system of a tracepoint, group of a built-in event; "": none
  *
- * Returns 1: made; 0: the condition does not apply to these events; -EINVAL: the value
- * does not fit the field's type.
+ * Returns 1 if the condition was made, 0 if it does not apply to these events, or
+ * -EINVAL if the value does not fit the field's type.
  */
 int where_apply(struct where *where, const char *system, const struct tsct_event_def *def,
 		struct where_condition *ret_condition);
@@ -67,15 +67,15 @@ int where_apply(struct where *where, const char *system, const struct tsct_event
 int where_apply_all(struct where_list *list, const char *system,
 		    const struct tsct_event_def *def, struct where_condition *conditions);
 
-/* Checks that each condition applied to an event. Returns 0, or -EINVAL with the reason,
- * and the fields that exist, in bpf_errors_why(). */
+/* Checks that each condition applied to an event. Returns 0, or -EINVAL;
+ * bpf_errors_why() then has the reason and the existing fields. */
 int where_check_used(const struct where_list *list);
 
 /*
  * where_rate - read a rate limit, "N" or "N/s"
  * @ret_ns: time per event, ns
- * @ret_early_ns: time by which an event may be early, ns: a tenth of a second's
- *	events may come at once
+ * @ret_early_ns: time by which an event may be early, ns: the events of a tenth of a
+ *	second may occur at once
  *
  * Returns 0 or -EINVAL.
  */

@@ -15,7 +15,7 @@
 
 #define CACHE_BITS	8
 
-/* The last answer for a thread, valid from one tick until another */
+/* Whether a thread had one of the names, valid from the tick `from` to the tick `until` */
 struct comm_answer {
 	__u32 node, tid;
 	__u64 from, until;	/* until: not included */
@@ -39,7 +39,7 @@ static bool has_any(const struct comm_match *m, const char *name)
 	return false;
 }
 
-/* Checks that a thread has the name. Returns 0 or -ENOENT. */
+/* Checks that a thread of the recording has a name that matches @name. Returns 0 or -ENOENT. */
 static int check_name(const struct comm_match *m, const char *name)
 {
 	const char *near = NULL;
@@ -58,7 +58,7 @@ static int check_name(const struct comm_match *m, const char *name)
 			       near ?: "", near ? "'?" : "");
 }
 
-/* Reads the names that the recording has now. */
+/* Reads the names of threads that the recording has by now. */
 static int comm_learn(struct comm_match *m)
 {
 	tsct_identity_free(&m->identity);
@@ -66,7 +66,7 @@ static int comm_learn(struct comm_match *m)
 	return tsct_identity_read(m->dir, &m->identity);
 }
 
-/* Returns 0, or -errno with bpf_errors_why(); *@ret must be freed in both cases. */
+/* Returns 0, or -errno with the reason in bpf_errors_why(). The caller always frees *ret. */
 static int comm_make(struct comm_match **ret, const char *dir, const struct tsct_filter *filter,
 		     bool growing)
 {
@@ -81,13 +81,14 @@ static int comm_make(struct comm_match **ret, const char *dir, const struct tsct
 	m->nr_names = filter->nr_comms;
 	err = comm_learn(m);
 	if (err)
-		return bpf_errors_fail(err, "--comm: the names of threads: %s", strerror(-err));
+		return bpf_errors_fail(err, "--comm: cannot read the names of threads: %s",
+				       strerror(-err));
 	for (i = 0; i < m->nr_names && !growing && !err; i++)
 		err = check_name(m, m->names[i]);
 	return err;
 }
 
-/* Returns true if the thread has one of the names at a tick; false if its name is unknown. */
+/* Returns true if the thread's name at @tick is one of the names; false if it is unknown. */
 static bool comm_has(struct comm_match *m, __u32 node, __u32 tid, __u64 tick)
 {
 	struct comm_answer *a = &m->cache[(tid + node) % (1 << CACHE_BITS)];
@@ -142,7 +143,7 @@ static int find_events(struct where *where, const struct tsct_selection *sel)
 		}
 	if (where->is_used)
 		return 0;
-	if (err)	/* The field is of a type that cannot be compared with the value. */
+	if (err) /* The field has a type that cannot be compared with the condition's value. */
 		return err;
 	if (*where->event && !where->is_event_known)
 		return bpf_errors_fail(-ENOENT, "%s: no selected event has this name; 'trace-ctl stat'"

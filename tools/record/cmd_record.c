@@ -21,14 +21,14 @@
 #include "tools/common/stop.h"
 
 #define IDLE_US		5000	/* sleep between passes over idle rings, us */
-/* sleep between passes over the rings if a pass of the last BUSY_NS had events, us */
+/* sleep between passes over the rings if there were events in the last BUSY_NS, us */
 #define BUSY_US		1000
 #define BUSY_NS		100000000LL
-/* number of events in a pass from which the next pass follows without a sleep */
+/* the recorder does not sleep after a pass with at least this number of events */
 #define MANY_EVENTS	4096
 /* sleep of a flight recorder, which drains the rings only at the end, us */
 #define FLIGHT_US	50000
-#define KERNEL_MS	50	/* timeout of poll(), for the periodic work, ms */
+#define KERNEL_MS	50	/* timeout of poll(), which lets the periodic work run, ms */
 /* time between flushes of the files, ns; more if --sync-every permits longer packets */
 #define FLUSH_NS	1000000000LL
 #define LIVE_NS		100000000LL	/* time between flushes of the files with --live, ns */
@@ -40,8 +40,8 @@
 
 /* ---- main loop --------------------------------------------------------- */
 
-/* Forwards to the command a signal that another process sent to this one. A signal of the
- * terminal (Ctrl-C) is not forwarded: the terminal sends it to the command, too. */
+/* Forwards to the command a signal that another process sent to the recorder. A signal of
+ * the terminal (Ctrl-C) is not forwarded: the terminal sends it to the command, too. */
 static void forward_signal(const struct record_child *child)
 {
 	if (stop_sent && child->running) {
@@ -51,12 +51,12 @@ static void forward_signal(const struct record_child *child)
 }
 
 /*
- * Returns true if the recording must end. Without a command, a signal or --duration ends it.
- * With a command, the first signal is forwarded to the command, and the recording ends with
- * the command; a second signal ends the recording even if the command still runs. If another
- * process controls the recorder, the recording goes on after the end of the command, like the
- * recordings of other nodes, until that process stops it. With --ranks, the recording goes on
- * until the last rank of this host has ended: the launcher ends them all.
+ * Returns true if the recording must end. Without a command, a signal or --duration ends
+ * it. With a command, the first signal is forwarded to the command, and the recording
+ * ends with the command; a second signal ends the recording even if the command still
+ * runs. If a process controls the recorder, the recording, like those of other nodes,
+ * goes on after the command's end until that process ends it. With --ranks, it goes on
+ * until the last rank of this host has ended; the launcher ends all ranks.
  */
 static bool is_over(struct record_child *child, __s64 end_ns, const struct record_options *o)
 {
@@ -77,8 +77,8 @@ static bool is_over(struct record_child *child, __s64 end_ns, const struct recor
 		(stop_signals > 1 && !o->ranks) || timeout;
 }
 
-/* State of the wait for events. The module wakes poll() when rings of kernel events reach their
- * watermark; rings that programs write do not, so the recorder checks them at intervals. */
+/* State of the wait for events. Rings of kernel events wake poll() at their watermark. Rings that
+ * programs write do not wake poll(), so the recorder checks these rings at intervals. */
 struct ring_waiter {
 	bool by_kernel;
 	struct pollfd fds[RECORD_CHANNELS];
@@ -115,7 +115,7 @@ struct periodic_work {
 	__s64 written, shown, watched, renewed;
 };
 
-/* Does the work that would cost too many system calls if it were done in every pass. Returns
+/* Does the periodic work, which would need too many system calls in every pass. Returns
  * 0, or -errno of a write. */
 static int do_periodic_work(struct record_session *s, struct periodic_work *last)
 {
@@ -132,7 +132,7 @@ static int do_periodic_work(struct record_session *s, struct periodic_work *last
 	if (!s->writer)
 		return 0;
 	if (now - last->renewed >= RENEW_NS) {
-		/* Lets an in-process clock take its samples. */
+		/* If the clock runs in this process, lets the clock take its samples. */
 		tsct_clock_now(s->clock, &time);
 		record_clock_renew(s);
 		last->renewed = now;
@@ -165,7 +165,7 @@ static int run_loop(struct record_session *s, struct record_child *child)
 	__u64 taken = 0;
 	unsigned int i;
 	int err = 0;
-	bool more;		/* the statedump's ring buffer has more records */
+	bool more;		/* records are left in the statedump's ring buffer */
 
 	if (!s->o->flight)
 		record_priority_raise();
@@ -251,9 +251,9 @@ static int finish_recording(struct record_session *s, struct record_child *child
 			     strerror(-err), record_dir_fix(err),
 			     child->running ? "; waiting for the command" : "");
 	/*
-	 * If the command still runs, wait until it ends or a second signal comes: at
-	 * most 2 s after the end of --duration, which sends SIGTERM to the command;
-	 * without limit after an error.
+	 * If the command still runs, wait until it ends or a second signal comes:
+	 * without limit after a write error, else at most 2 s (--duration sends SIGTERM
+	 * to the command at its end).
 	 */
 	end = tsct_monotonic_ns() + (err ? INT64_MAX / 2 : 2000000000LL);
 	while (child->running && stop_signals < 2 && tsct_monotonic_ns() < end) {
@@ -279,8 +279,8 @@ static int run_recording(struct record_session *s, struct record_child *child,
 {
 	int err;
 
-	/* Fetch sync samples and run the sync session before the recording's directory and
-	 * the command's process exist, so that an error leaves neither behind. */
+	/* Fetch sync samples and run the sync session before the recording's directory
+	 * and the command's process exist, so that an error needs to undo neither. */
 	if (record_sync_open(s) || record_sync_start(s) ||
 	    (s->o->ranks && record_ranks_await(s->o->ranks)))
 		return EXIT_FAILED;

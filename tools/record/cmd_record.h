@@ -22,8 +22,8 @@ struct record_session;
 struct where_list;
 
 enum record_sync_mode {
-	/* record sync samples if the daemon has any; if the daemon has a master, also run
-	 * sync sessions at the start and at the end; if they fail, record without them */
+	/* record sync samples if the daemon has any; if the daemon has a master, also run sync
+	 * sessions at the start and at the end; if the sessions fail, record without sessions */
 	RECORD_SYNC_AUTO,
 	/* like RECORD_SYNC_AUTO, but a master runs sync sessions, too, and record fails if
 	 * the session at the start fails */
@@ -36,22 +36,22 @@ struct record_options {
 	const char **events;		/* names of kernel events and groups */
 	unsigned int nr_events;
 	bool all;			/* record kernel events of the whole system */
-	pid_t *pids;			/* processes whose kernel events are recorded; NULL: all */
+	pid_t *pids;			/* processes of which to record kernel events; NULL: all */
 	unsigned int nr_pids;
-	const char *comm, *cgroup;	/* names of threads, and cgroup; NULL: all */
-	struct tsct_filter_ranges cpus;	/* CPUs whose kernel events are recorded */
+	const char *comm, *cgroup;	/* only threads with this name, in this cgroup; NULL: any */
+	struct tsct_filter_ranges cpus;	/* CPUs of which to record kernel events */
 	struct where_list *where;	/* conditions on the fields of kernel events; NULL: none */
-	/* events with stacks: names with * and ?, separated by commas; "": all; NULL: none */
+	/* names, separated by commas, with * and ?, of events with stacks; "": all; NULL: none */
 	const char *stacks;
 	/* rate limit of each kernel event, as where_rate() reads it; 0: none */
 	uint64_t rate_ns, rate_early_ns;
-	/* arguments that the recording's metadata repeats: of -e, -p, --cpu, --where */
+	/* arguments of -e, -p, --cpu and --where, which are copied into the metadata */
 	struct record_words {
 		const char **at;
 		__u32 nr;
 	} requests[TSCT_REQUEST_NR];
 	const char *rate_limit;		/* argument of --rate-limit; NULL: none */
-	const char *dir;		/* output directory; NULL: a name with date and time */
+	const char *dir;		/* output directory; NULL: the default name */
 	/* names of program channels; the command uses the first */
 	const char **channels;
 	unsigned int nr_channels;
@@ -61,9 +61,9 @@ struct record_options {
 	bool unread;			/* also record events that are in the rings at the start */
 	/* flight recorder: write events only at the end */
 	bool flight;
-	/* snapshot: copy the channels that the previous boot left; discard: free them instead */
+	/* snapshot: copy the previous boot's channels; do not copy, but only free these channels */
 	bool previous_boot, discard;
-	/* block size in bytes, blocks per ring; 0: default */
+	/* size of a block, bytes; number of blocks of each ring; 0: default */
 	uint32_t block_size, blocks;
 	double duration_s;		/* length of the recording; 0: no limit */
 	bool quiet, json, pass_status;
@@ -79,7 +79,7 @@ struct record_options {
 	char **command;			/* argv of the command; NULL: no command */
 	/* connection to the process that controls this recorder; NULL: none */
 	struct record_control *control;
-	bool live;			/* write events early, for readers that follow it */
+	bool live; /* write events early, for readers that follow the recording */
 	bool by_ranks;			/* a launcher runs one recorder for each rank */
 	pid_t group;			/* process group of the command; 0: the recorder's */
 	struct record_ranks *ranks;	/* the other ranks of this host; NULL: without --ranks */
@@ -91,7 +91,7 @@ struct record_options {
  * -EINVAL, with the error printed, if a value or a combination of options is invalid. */
 int record_options_parse(int argc, char **argv, struct record_options *o);
 
-/* Parser of the options for output files, an argp child. Its input is a struct record_options. */
+/* Parser of the options for output files, an argp child; the input is a struct record_options */
 extern const struct argp record_files_argp;
 
 /* Returns the policy of the channels that record creates */
@@ -100,11 +100,11 @@ static inline uint32_t record_policy(const struct record_options *o)
 	return o->flight ? TSCT_POLICY_OVERWRITE : TSCT_POLICY_DISCARD;
 }
 
-/* Makes the scheduler run this thread soon after it has become runnable. record_priority.c */
+/* Makes the scheduler run this thread soon after it has become runnable (record_priority.c). */
 void record_priority_raise(void);
 
-/* Prints a line of progress on standard error: on a terminal it replaces the previous line (""
- * only erases that line); elsewhere only with -v. record_show.c */
+/* Prints a line of progress on standard error: on a terminal, @line replaces the previous
+ * line ("" erases it); elsewhere, prints only with -v. Defined in record_show.c. */
 void record_print_progress(const struct record_options *o, const char *line);
 
 /* ---- control by another process: the wing `cluster` -------------------- */
@@ -114,31 +114,31 @@ void record_print_progress(const struct record_options *o, const char *line);
 TSCT_WING int record_control_open(const char *fds, struct record_control **ret);
 TSCT_WING void record_control_close(struct record_control *control);
 
-/* Queues and releases @message. Writes as much of the queue as the pipe takes. Does not wait. */
+/* Queues and releases @message. Writes what fits into the pipe. Does not wait. */
 TSCT_WING void record_control_send(struct record_control *control, json_t *message);
 
-/* Sends @summary and releases it. Waits until all queued messages are written, or until the
- * pipe takes nothing for 10 s. */
+/* Sends and releases @summary. Waits until all queued messages are written, or until
+ * nothing could be written to the pipe for 10 s. */
 TSCT_WING void record_control_finish(struct record_control *control, json_t *summary);
 
-/* Reads messages, starts the command after "go", and reports progress and the
- * command's end. Never blocks. */
+/* Reads messages: "go" starts the command. Sends progress and the command's end. Never
+ * blocks. */
 TSCT_WING void record_control_poll(struct record_session *s, struct record_child *child);
 
 /* ---- output directory: record_dir.c ------------------------------------ */
 
-/* Checks that a recording can be written to @dir; NULL: to a new directory with a made-up
- * name. Prints errors. Returns 0 or -errno. */
+/* Checks that a recording can be written to @dir; if @dir is NULL, to a new directory
+ * with the default name. Prints errors. Returns 0 or -errno. */
 int record_dir_check(const char *dir);
 
-/* Opens @dir. If it does not exist, creates it and sets *ret_made to true. Returns a
- * descriptor or -errno. */
+/* Opens @dir. If @dir does not exist, creates @dir and sets *ret_made to true. Returns
+ * a descriptor or -errno. */
 int record_dir_make(const char *dir, bool *ret_made);
 
 /* Returns the advice that ends a message about a write error */
 const char *record_dir_fix(int err);
 
-/* Makes up the name tsctrace-DATE-TIME for a new directory. */
+/* Writes the default name of a new directory, tsctrace-DATE-TIME, to @name. */
 void record_dir_name(char *name, size_t size);
 
 /* ---- recording session: record_session.c --------------------------------- */
@@ -154,9 +154,9 @@ struct record_readings {
 	__s64 utc_ns;		/* CLOCK_MONOTONIC at the reading of `utc` */
 };
 
-/* Reasons why the command may not find its provider: record_why.c */
+/* Reasons why the command may not find the recorder's provider: record_why.c */
 struct record_owner {
-	/* the command runs as another user, uid; with another root directory */
+	/* the command runs as another user, `uid`; the command has another root directory */
 	bool is_other, has_root;
 	uid_t uid;
 };
@@ -171,7 +171,7 @@ struct record_limited {
 struct record_session {
 	const struct record_options *o;
 	struct tsct_server *server;	/* embedded provider of channels; NULL: none */
-	bool embedded;			/* `server` is the provider of programs, too */
+	bool embedded;			/* `server` is also the provider of program channels */
 	char server_dir[96];		/* directory of the embedded server's socket */
 	char socket[104];
 	/* program channels in the order of the options -c, then the kernel channel */
@@ -181,21 +181,21 @@ struct record_session {
 	struct tsct_ring_stat *losses[RECORD_CHANNELS];	/* of each channel, before `started` */
 	cpu_set_t ring_cpus;		/* CPUs for which rings are allocated */
 	char ring_limit[TSCT_LIMIT_NAME_MAX + 32];	/* limit that made rings smaller; "": none */
-	/* for each channel: true: its rings had events older than `started` */
+	/* true for a channel whose rings had events older than `started` */
 	bool has_old[RECORD_CHANNELS];
 	unsigned int nr_channels;	/* number of all channels */
 	unsigned int nr_programs;	/* number of program channels */
 	/* cycles at the recording's start; >= rec.begin */
 	__u64 started;
 	bool ended;			/* the recording has ended, at rec.end */
-	/* a snapshot ends at `started`: later events may still be in ring buffers of BPF */
+	/* a snapshot ends at `started`, because later events may still be in ring buffers of BPF */
 	bool ends_at_start;
 	__s64 opened_ns;		/* start of CPU accounting, CLOCK_MONOTONIC */
 	struct record_readings readings;
 	struct tsct_clock *clock;
 	struct kernel_source *source;	/* kernel events; NULL: none */
 	struct record_owner owner;	/* properties of the command */
-	/* BPF programs use the thread IDs of another pid namespace than this process's /proc */
+	/* BPF programs and this process's /proc use the thread IDs of different pid namespaces */
 	bool other_numbers;
 	/* number of events with a stack of which the kernel refused a part */
 	unsigned long refused;
@@ -208,10 +208,10 @@ struct record_session {
 	bool unmoved;		/* kernel events may remain in the ring buffers of BPF */
 	/* largest possible number of kernel events that BPF programs missed */
 	unsigned long missed;
-	bool missed_uncounted;	/* the kernel does not count the events that some probes missed */
+	bool missed_uncounted;	/* the kernel counts no missed events for some probes */
 	struct record_limited *limited;	/* array of nr_limited elements */
 	unsigned int nr_limited;
-	/* events in those channels of the embedded server that no reader has opened */
+	/* number of events in channels of the embedded server that no reader has opened */
 	struct tsct_store_unread unread;
 	char dir[4096];
 	int dirfd;			/* descriptor of dir; -1: not open */
@@ -227,8 +227,8 @@ struct record_session {
 	struct record_stacks *stacks;	/* stacks of kernel events; NULL: not recorded */
 };
 
-/* All functions from here to the section "summary" that return an int print errors, and
- * return 0 or -errno. */
+/* From here to the section "summary", all functions that return an int print errors,
+ * and return 0 or -errno. */
 
 /* Opens all channels (record_channels.c). Starts an embedded server if it is needed. */
 int record_channels_open(struct record_session *s);
@@ -247,7 +247,7 @@ int record_session_open(struct record_session *s, const struct record_options *o
  * record_session_end() creates them). */
 int record_session_begin(struct record_session *s, pid_t root);
 
-/* Prints a message once when the provider of the rings has ended, and when it runs again. */
+/* Prints one message when the provider of the rings has ended, and one when it runs again. */
 void record_session_watch(struct record_session *s);
 
 /* Drains the rings for the last time and completes the files. Prints errors only in flight
@@ -262,12 +262,12 @@ void record_session_close(struct record_session *s);
 
 /* ---- kernel events: the wing `kernel` -------------------------------------- */
 
-/* Takes an option of kernel events that needs the wing. @key: 'e', 'p' or RECORD_KEY_*. Exits after
- * an error. */
+/* Parses an option of kernel events, which needs the wing. @key: 'e', 'p' or
+ * RECORD_KEY_*. Exits if @arg is invalid. */
 enum { RECORD_KEY_CPU = 2048, RECORD_KEY_RATE_LIMIT, RECORD_KEY_WHERE };
 TSCT_WING void record_kernel_option(struct argp_state *state, int key, char *arg);
 
-/* Adds an argument to those that the recording's metadata repeats: record_options.c */
+/* Adds an argument to the arguments that are copied into the metadata (record_options.c). */
 void record_options_request(struct argp_state *state, enum tsct_requested request,
 			    const char *arg);
 
@@ -275,16 +275,16 @@ void record_options_request(struct argp_state *state, enum tsct_requested reques
  * @root is 0 or --all is given. Events before record_kernel_begin() are discarded. */
 TSCT_WING int record_kernel_open(struct record_session *s, pid_t root);
 
-/* All functions from here to the end of the section need s->source. */
+/* Call the functions from here to the end of the section only if s->source is not NULL. */
 
-/* Begins the recording at s->started: stores how many events were missed and dropped earlier. */
+/* Begins the recording at s->started. Stores how many events were missed and dropped before. */
 TSCT_WING void record_kernel_begin(struct record_session *s);
 
 /* Moves events from ring buffers of BPF into the channel. Returns 0 or -errno. */
 TSCT_WING int record_kernel_pump(struct record_session *s);
 
-/* Adds the data on threads, processes and cgroups that BPF programs sent to the statedump, for
- * at most 5 ms. Returns true if data are left. */
+/* Adds to the statedump the data on threads, processes and cgroups that BPF programs
+ * sent. Returns after 5 ms at the latest, with true if data are left. */
 TSCT_WING bool record_kernel_take(struct record_session *s);
 
 /* Detaches the BPF programs, and reads how many events they missed and dropped. */
@@ -303,8 +303,8 @@ TSCT_WING int snapshot_previous_open(struct record_session *s);
 /* Frees the reserved memory in which the previous boot left channels. */
 TSCT_WING int snapshot_previous_discard(void);
 
-/* Stores the name of the channel that was opened last, and counts the channel. @provider and
- * @id are added to the name if another channel has the same name. cmd_snapshot.c */
+/* Stores the name of the channel that was opened last, and increments nr_channels. @provider and
+ * @id are added to the name if another channel has the same name. Defined in cmd_snapshot.c. */
 void snapshot_add_name(struct record_session *s, const char *name, const char *provider,
 		       __u32 id);
 
@@ -330,14 +330,14 @@ void record_clock_close(struct record_session *s);
 
 /* ---- summary: record_show.c ---------------------------------------------- */
 
-/* Returns the number of events lost so far, for all causes */
+/* Returns the number of events lost so far, by all causes together */
 __u64 record_figure_lost(const struct record_session *s);
 
 /* Updates the progress line on standard error. @last: erase the line */
 void record_show_progress(const struct record_session *s, bool last);
 
-/* Gets the sums of published, recorded and lost events of all channels. Prints an error
- * unless published = recorded + lost for every ring. */
+/* Gets the numbers of published, of recorded and of lost events in all channels
+ * together. Prints an error unless published = recorded + lost for every ring. */
 void record_figure_balance(const struct record_session *s,
 			   struct tsct_balance *ret_balance);
 

@@ -122,8 +122,8 @@ void snapshot_add_name(struct record_session *s, const char *name, const char *p
 	char *own = s->names[i];
 	unsigned int j;
 
-	/* The stream gets the channel's name. Replaces a dot at its start, which would
-	 * hide the files. */
+	/* The stream gets the channel's name. A dot at the start of the name is
+	 * replaced, because it would hide the files. */
 	snprintf(own, sizeof(s->names[i]), "%s", name);
 	if (*own == '.')
 		*own = '_';
@@ -204,7 +204,7 @@ static int open_live(struct record_session *s)
 
 /* ---- result ------------------------------------------------------------ */
 
-/* Events of one channel in a snapshot */
+/* Figures of one channel's events in a snapshot */
 struct snapshot_channel {
 	__u64 events;
 	__u64 older;		/* number of events that were overwritten */
@@ -303,7 +303,7 @@ static int print_json(const struct record_session *s)
 
 /* ---- command ----------------------------------------------------------- */
 
-/* Notes whether the recorder of channel @i had filters, see TSCT_FILTERED_EVENT. */
+/* Writes into the metadata if the recorder of channel @i had filters (TSCT_FILTERED_EVENT). */
 static int note_filters(struct record_session *s, unsigned int i)
 {
 	const struct tsct_event_def *def = tsct_reader_def(tsct_drain_reader(s->drains[i]),
@@ -326,7 +326,7 @@ static int run_snapshot(struct record_session *s)
 	if (s->o->previous_boot ? snapshot_previous_open(s) : open_live(s))
 		return EXIT_FAILED;
 	s->rec.snapshot = 1;
-	/* The channels contain the events that other recorders requested. */
+	/* Other recorders selected the events in the channels: the metadata lists no requests. */
 	free(s->rec.nodes[0].requests[TSCT_REQUEST_EVENTS]);
 	s->rec.nodes[0].requests[TSCT_REQUEST_EVENTS] = NULL;
 	if (record_session_begin(s, 0)) {
@@ -374,8 +374,8 @@ static int cmd_snapshot(int argc, char **argv)
 		return snapshot_previous_discard() ? EXIT_FAILED : EXIT_DONE;
 	}
 	if (!record_dir_check(o.dir)) {
-		/* Above the file size limit, let write() fail with EFBIG instead of
-		 * ending the process. */
+		/* Above the file size limit, let write() fail with EFBIG, instead of a
+		 * signal that ends the process. */
 		signal(SIGXFSZ, SIG_IGN);
 		if (!record_session_init(&session, &o))
 			ret = run_snapshot(&session);

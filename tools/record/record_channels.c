@@ -22,7 +22,7 @@
 #include "tools/common/error.h"
 #include "tools/common/near_name.h"
 
-/* age from which a directory without a lock has no running server, s */
+/* an unlocked directory of at least this age has no running server, s */
 #define STALE_S		10
 
 /* Removes the directory @name of a server's socket if this user owns it and the server has
@@ -93,7 +93,7 @@ static int start_server(struct record_session *s)
 	return err;
 }
 
-/* Returns true if only the command's kernel events are recorded. */
+/* Returns true if kernel events of the command only are recorded. */
 static bool is_of_command(const struct record_options *o)
 {
 	return o->command && !o->all && !o->nr_pids && !o->cgroup;
@@ -101,8 +101,8 @@ static bool is_of_command(const struct record_options *o)
 
 /*
  * Chooses the size of the rings. All limits of this process apply to rings of the embedded server
- * and of BPF, the machine's memory to other providers' rings. Prints an error if the user's size
- * exceeds a limit, and once which limit made the rings smaller. Returns 0 or -ENOMEM.
+ * and of BPF, only the machine's memory to rings of other providers. Prints an error if the user's
+ * size exceeds a limit. Prints once which limit made the rings smaller. Returns 0 or -ENOMEM.
  */
 static int choose_size(struct record_session *s, bool is_own,
 		       struct tsct_channel_options *options)
@@ -140,7 +140,7 @@ static int choose_size(struct record_session *s, bool is_own,
 	return 0;
 }
 
-/* Returns true if not all events of the selected processes are recorded. */
+/* Returns true if a filter omits some events of the selected processes. */
 static bool hides_events(const struct record_options *o)
 {
 	return o->comm || o->cgroup || o->rate_limit || o->requests[TSCT_REQUEST_CPUS].nr ||
@@ -183,8 +183,8 @@ static int check_program(const struct record_session *s, unsigned int i)
 			tsct_provider_name(tsct_channel_provider(s->channels[0])));
 }
 
-/* Opens a channel of another provider. If the rings exceed its limit, and the user gave no size,
- * tries smaller rings. Returns 0 or -errno. */
+/* Opens a channel of another provider. If the rings exceed the provider's limit, and
+ * the user gave no size, tries smaller rings. Returns 0 or -errno. */
 static int open_smaller(struct record_session *s, struct tsct_channel_options *options,
 			struct tsct_channel **ret)
 {
@@ -305,8 +305,8 @@ static const char *find_near(const struct channel_list *all, const char *name)
 	return NULL;
 }
 
-/* Opens channel @i, whose name is the id of a channel, or the name of another user's channel.
- * open_program() opens the user's own channels. Returns 1: opened, or -errno. */
+/* Opens channel @i, if its name is the id of a channel, or the name of another user's
+ * channel. open_program() opens the user's own channels. Returns 1, or -errno. */
 static int open_listed(struct record_session *s, unsigned int i, const struct channel_list *all)
 {
 	const struct listed_channel *c = channel_list_find(all, s->names[i]);
@@ -344,8 +344,8 @@ static int check_new(const struct record_session *s, const struct channel_list *
 	return -ENOENT;
 }
 
-/* If -c gives channel @i as an id, or, for root, as the name of another user's channel, opens
- * it. Prints errors. Returns 1: opened; 0: to be opened by its name; or -errno. */
+/* Opens channel @i if -c gives an id or, for root, the name of another user's channel. Prints
+ * errors. Returns 1 if opened, 0 if the caller must open it by its name, or -errno. */
 static int find_channel(struct record_session *s, unsigned int i)
 {
 	struct channel_list all;
@@ -383,7 +383,7 @@ int record_channels_open(struct record_session *s)
 		err = err == 1 ? check_program(s, i) : err ? err : open_program(s, i);
 		if (err)
 			return err;
-		/* A channel that existed before may have another size than the options give. */
+		/* A channel that existed before may have rings of another size than requested. */
 		header = tsct_channel_info(s->channels[i]);
 		if (!o->quiet && ((o->blocks && o->blocks != header->blocks) ||
 				  (o->block_size && o->block_size != header->block_size)))
@@ -391,7 +391,7 @@ int record_channels_open(struct record_session *s)
 				     " not changed by --blocks and --block-size",
 				     s->names[i], header->blocks, header->block_size);
 	}
-	/* Makes programs connect that were started before their provider. */
+	/* Programs that were started before their provider connect now. */
 	tsct_programs_notify();
 	s->nr_channels = s->nr_programs;
 	if (!s->o->nr_events)

@@ -31,8 +31,8 @@ static int check_executable(const char *path)
 	return 0;
 }
 
-/* Finds a command in $PATH. Returns the path, malloc'ed; or NULL, with the reason in
- * *ret_err, a positive errno. */
+/* Finds a command in $PATH. Returns the path, malloc'ed, or NULL with a positive errno
+ * value in *ret_err. */
 static char *search_path(const char *name, int *ret_err)
 {
 	const char *path = getenv("PATH"), *end;
@@ -96,7 +96,7 @@ static void on_child(int)
 }
 
 /* Signals that record catches or ignores. `before` is the action that was set when record
- * started. The child process restores it before it executes the command. */
+ * started. The child process restores this action before it executes the command. */
 static struct {
 	int number;
 	struct sigaction before;
@@ -114,7 +114,7 @@ void record_signals_catch(void)
 
 	for (i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
 		sigaction(caught[i].number, NULL, &caught[i].before);
-	/* Under nohup, SIGHUP was ignored, and stays so. */
+	/* nohup ignores SIGHUP: keep ignoring this signal. */
 	if (caught[0].before.sa_handler == SIG_IGN)
 		stop[3] = 0;
 	stop_catch(stop, NULL);
@@ -145,7 +145,7 @@ static void run_child(int gate, int exec_error, pid_t group, const char *path, c
 		setpgid(0, group);
 	restore_signals();
 	if (read(gate, &go, 1) != 1)
-		_exit(0);	/* no byte: the recorder ended or gave up */
+		_exit(0);	/* no byte came: the recorder ended or gave up */
 	execvp(path, command);
 	err = errno;
 	if (write(exec_error, &err, sizeof(err)) < 0)
@@ -229,8 +229,8 @@ void record_child_drop(struct record_child *child)
 	if (child->exec_error >= 0)
 		close(child->exec_error);
 	/* The child waits for a byte from the pipe `gate` before it calls exec. If the
-	 * pipe is still open here, no byte was sent: closing the pipe makes the child
-	 * exit, so reap it. */
+	 * pipe is still open here, no byte was sent: closing the pipe ends the child,
+	 * which is then reaped. */
 	if (child->pid && child->gate >= 0) {
 		waitpid(child->pid, NULL, 0);
 		child->pid = 0;

@@ -11,9 +11,9 @@ struct record_session;
 
 struct record_child {
 	pid_t pid;		/* process id of the command; 0: no process */
-	int gate;		/* write end of a pipe: a byte lets the child exec */
+	int gate;		/* write end of a pipe; a byte in the pipe lets the child exec */
 	pid_t group;		/* process group that the command joins; 0: the recorder's */
-	int exec_error;		/* read end of a pipe: errno of a failed exec, or EOF */
+	int exec_error; /* read end of a pipe, which has the errno of a failed exec, or EOF */
 	bool running;
 	/* wait status of the command, from waitpid(), after its end */
 	int status;
@@ -21,8 +21,8 @@ struct record_child {
 
 extern volatile sig_atomic_t record_child_ended;	/* whether SIGCHLD came */
 
-/* Catches SIGCHLD, and the signals that end the recording, which stop_signals counts. Ignores
- * SIGPIPE and SIGXFSZ. The command gets the actions that were set before. */
+/* Catches SIGCHLD and the signals that end the recording; stop_signals counts the
+ * latter. Ignores SIGPIPE and SIGXFSZ. The command gets the previous signal actions. */
 void record_signals_catch(void);
 
 /* Finds a command in $PATH. Prints errors. Returns the path, malloc'ed, or NULL. */
@@ -37,7 +37,7 @@ int record_child_hold(struct record_child *child, const char *path,
 int record_child_release(struct record_child *child);
 
 /* Reaps all child processes that have ended, without blocking. Updates @child, unless it is
- * NULL. Returns true if a child process still runs: the command or a descendant of it. */
+ * NULL. Returns true if a child process (the command or one of its descendants) still runs. */
 bool record_child_reap(struct record_child *child);
 
 /* Closes the pipes to the child process, which then ends if it has not executed the command. */
@@ -45,7 +45,7 @@ void record_child_drop(struct record_child *child);
 
 /* ---- why there are no events: record_why.c ------------------------------- */
 
-/* Stores in s->owner if process @pid, the command, has another user or root directory. */
+/* Stores in s->owner whether the command, process @pid, has another user or root directory. */
 void record_child_look(struct record_session *s, pid_t pid);
 
 /* Prints that there are no events, and why. @left_some: descendants of the command still run */

@@ -47,7 +47,7 @@ static bool read_cpu(__u32 nr, struct tsct_recorded_cpu *cpu)
 	d = opendir(path);
 	if (!d)
 		return false;
-	/* A CPU that cannot be taken offline has no file "online": assume 1. */
+	/* A CPU without a file "online" cannot be taken offline, so it is online. */
 	*cpu = (struct tsct_recorded_cpu) { .cpu = nr, .online = 1 };
 	read_number(nr, "online", &cpu->online);
 	cpu->online = cpu->online &&
@@ -81,8 +81,8 @@ static char *read_cpu_model(void)
 
 /* ---- node and channels --------------------------------------------------------- */
 
-/* Returns the words up to a NULL, at most @nr, quoted for a shell, malloc'ed; NULL:
- * out of memory */
+/* Returns the first @nr words, or those up to a NULL, quoted for a shell, as one
+ * malloc'ed text; NULL: out of memory */
 static char *command_line(const char *const *words, __u32 nr)
 {
 	const char *plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -183,7 +183,7 @@ static int describe_node(const struct record_session *s, struct tsct_recorded_no
 	int err = 0;
 	__u32 i;
 
-	/* A filter of seccomp may refuse it. */
+	/* A seccomp filter may refuse uname(). */
 	(void)uname(&uts);
 	memcpy(node->uuid, s->rec.uuid, sizeof(node->uuid));
 	tsct_boot_id(node->boot_id);
@@ -207,7 +207,7 @@ static int describe_recording(struct record_session *s)
 {
 	struct tsct_recording *rec = &s->rec;
 	const struct tsct_channel_header *header;
-	/* Choose a name for the stream of kernel events that no program channel has. */
+	/* Choose a name that no program channel has for the stream of kernel events. */
 	const char *kernel = !is_program_channel(s, "kernel") ? "kernel" :
 		!is_program_channel(s, "kernel-events") ? "kernel-events" :
 		"kernel-events-recorded";
@@ -272,8 +272,8 @@ int record_clock_open(struct record_session *s)
 	return err;
 }
 
-/* Stores the clock's state in s->rec. Prints errors. Returns 0; -EXDEV: a channel has another
- * clock source; or another -errno: the clock has no params. */
+/* Stores the clock's state in s->rec. Prints errors. Returns 0, -EXDEV if a channel has
+ * another clock source, or another -errno if the clock has no params. */
 static int describe_clock(struct record_session *s)
 {
 	const struct tsct_channel_header *header;
@@ -312,8 +312,8 @@ int record_session_prepare(struct record_session *s)
 	return record_clock_open(s) ?: describe_clock(s) ?: describe_recording(s);
 }
 
-/* Passes the current clock params to the recording writer, but not those of a new epoch: with
- * them, times could go back. */
+/* Passes the current clock params to the recording writer, but not params of a new
+ * epoch, by which times could go back. */
 void record_clock_follow(struct record_session *s)
 {
 	struct tsct_clock_state state;
@@ -341,7 +341,7 @@ static void store_cluster(struct tsct_recording *rec, const struct tsct_clock_st
 /* time between reads of the bound of CLOCK_REALTIME to UTC, ns */
 #define UTC_EVERY_NS	1000000000LL
 
-/* Reads the bound of CLOCK_REALTIME to UTC, which applies from @tick on. */
+/* Reads the bound of CLOCK_REALTIME to UTC. The bound applies from @tick on. */
 static void read_utc(struct record_session *s, __u64 tick, __s64 now_ns)
 {
 	tsct_clock_utc(s->clock, &s->readings.utc);
@@ -350,10 +350,10 @@ static void read_utc(struct record_session *s, __u64 tick, __s64 now_ns)
 }
 
 /*
- * Stores the last reading of the bound to UTC, with its growth until now, and reads the bound
- * again. If there is no bound now, the cause (a step, a fast slew) may have occurred right
- * after the last reading: then stores "unknown" for the time since that reading. Events from
- * before the first reading have no bound.
+ * Stores the last reading of the bound to UTC, increased by the error since, and reads
+ * the bound again. If there is no bound now, the cause (a step, a fast slew) may have
+ * occurred right after the last reading: then stores "unknown" for the time since that
+ * reading. Events from before the first reading have no bound.
  */
 static void renew_utc(struct record_session *s, __s64 now_ns)
 {
@@ -365,7 +365,7 @@ static void renew_utc(struct record_session *s, __s64 now_ns)
 	read_utc(s, tsct_clock_cycles(s->clock), now_ns);
 	if (!node->nr_utc && s->rec.begin < tick)
 		tsct_recorded_utc_add(node, s->rec.begin, UINT64_MAX, TSCT_UTC_UNKNOWN);
-	/* Only the end of a flight recorder shows that it has events from before its start. */
+	/* Only at its end, a flight recorder knows that it has events from before its start. */
 	else if (node->nr_utc && s->rec.begin < node->utc[0].tick)
 		tsct_recorded_utc_begin(node, s->rec.begin);
 	if (s->readings.utc.source)
@@ -390,7 +390,7 @@ static void store_clock(struct record_session *s, const struct tsct_clock_state 
 	store_cluster(&s->rec, state);
 }
 
-/* Sets the time of the metadata's next rewrite, and until when the present metadata is valid. */
+/* Sets the time of the metadata's next rewrite, and the time until which it is valid now. */
 static void schedule_renewal(struct record_session *s, __s64 now_ns, __s64 wait_ns)
 {
 	s->readings.renew_ns = now_ns + wait_ns;

@@ -312,7 +312,7 @@ static const struct argp_option files_options[] = {
 	{ 0 }
 };
 
-/* Adds @arg, a limit of the length of packets, to @limits. Exits if it is invalid. */
+/* Adds @arg, a limit of the length of packets, to @limits. Exits if @arg is invalid. */
 static void add_limit(struct argp_state *state, struct tsct_packet_limits *limits,
 		      const char *arg)
 {

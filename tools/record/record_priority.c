@@ -4,7 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Declared here because cmd_record.h includes <sched.h>, which excludes <linux/sched/types.h> */
+/* Declared here, as <linux/sched/types.h> conflicts with <sched.h>, which cmd_record.h includes */
 void record_priority_raise(void);
 
 #define NICE_MIN	(-20)
@@ -12,11 +12,11 @@ void record_priority_raise(void);
 
 /*
  * Makes the scheduler run this thread soon after it has become runnable: a ring is full
- * within milliseconds, so a recorder that waits for its turn behind the programs that it
- * records loses events, however little CPU time it needs. Users that may not raise the
- * priority (RLIMIT_NICE) get a short time slice, which shortens the wait since Linux 6.12.
- * A policy or a nice value that the user has chosen is kept. Children of the thread get
- * the default values.
+ * within milliseconds, so a recorder that waits for its turn behind the programs that
+ * it records loses events, even if it needs little CPU time. Users that may not raise
+ * the priority (RLIMIT_NICE) get a short time slice, which shortens the wait since
+ * Linux 6.12. A policy or a nice value that the user has chosen is kept. Children of
+ * the thread get the default values.
  */
 void record_priority_raise(void)
 {
@@ -34,6 +34,6 @@ void record_priority_raise(void)
 			return;
 		attr.sched_nice = 0;
 	}
-	/* If this fails, too, the thread keeps its priority and its time slice. */
+	/* If sched_setattr() fails, too, the thread keeps its priority and time slice. */
 	syscall(SYS_sched_setattr, 0, &attr, 0);
 }

@@ -43,7 +43,7 @@ int record_session_open(struct record_session *s, const struct record_options *o
 	for (i = 0; i < s->nr_programs; i++)
 		snprintf(s->names[i], sizeof(s->names[i]), "%s",
 			 o->nr_channels ? o->channels[i] : first);
-	/* Does not use the channels of an outer recorder, which has set TSCTRACE_SOCKET. */
+	/* TSCTRACE_SOCKET, if set here, names the server of an outer recorder: do not use it. */
 	unsetenv("TSCTRACE_SOCKET");
 	err = record_channels_open(s) ?: record_session_prepare(s);
 	if (err)
@@ -64,8 +64,8 @@ static int open_drains(struct record_session *s)
 	__u64 oldest;
 	int err;
 
-	/* With --unread, the recording starts with the oldest event in the rings. Only a
-	 * faulty program writes an event time in the future: such a time is not the start. */
+	/* With --unread, the recording starts with the oldest event in the rings. The start
+	 * is never in the future: only a faulty program writes events with such times. */
 	for (i = 0; (s->o->unread || s->o->flight) && i < s->nr_channels; i++) {
 		oldest = s->started;
 		err = tsct_drain_oldest(s->channels[i], &oldest);
@@ -104,7 +104,7 @@ int record_session_begin(struct record_session *s, pid_t root)
 
 	if (err)
 		return err;
-	/* Counts losses from now on: rings may become full while open_drains() makes the files. */
+	/* Count losses from now on: rings may become full while open_drains() creates the files. */
 	for (i = 0; i < s->nr_channels; i++)
 		s->losses[i] = tsct_drain_losses(s->channels[i]);
 	s->started = s->rec.begin = s->rec.end = tsct_clock_cycles(s->clock);
@@ -116,8 +116,8 @@ int record_session_begin(struct record_session *s, pid_t root)
 
 /* ---- during the recording ---------------------------------------------- */
 
-/* Connects to a restarted daemon, and gives the channels back to it, unless a program has
- * done so. Then programs that were started while no daemon ran write to the channels, too. */
+/* Connects to a restarted daemon, and gives the channels back to the daemon, unless a program has
+ * done so. Programs that were started while no daemon ran can then write to the channels, too. */
 static void resume_channels(struct record_session *s)
 {
 	unsigned int i;
@@ -128,7 +128,7 @@ static void resume_channels(struct record_session *s)
 	s->rec.nodes[0].provider_gone = 0;
 	if (s->writer)
 		tsct_recording_writer_touch(s->writer);
-	ctl_error("tsctraced runs again, and has the channels: programs that start from"
+	ctl_error("tsctraced runs again, and provides the channels: programs that start from"
 		     " now on are recorded");
 }
 
@@ -159,7 +159,7 @@ void record_session_watch(struct record_session *s)
 
 int record_session_end(struct record_session *s)
 {
-	/* A signal from now on ends the wait for the sync session at the end. */
+	/* Number of signals so far: a later one ends the wait for the sync session at the end */
 	const int signals = stop_signals;
 	__u64 taken = 1, max = 0, passes, *count;
 	struct tsct_ring_stat stat;
@@ -172,7 +172,7 @@ int record_session_end(struct record_session *s)
 	s->ended = true;
 	if (s->source)
 		record_kernel_stop(s);
-	/* Ends, as the BPF programs are detached and write no more records. */
+	/* The loop ends, as the BPF programs are detached and write no more records. */
 	while (record_statedump_pass(s, true, false))
 		;
 	if (s->source)
@@ -183,19 +183,19 @@ int record_session_end(struct record_session *s)
 		if (!s->writer)
 			return err;
 		record_clock_follow(s);
-		/* If the snapshot of a channel's rings fails, tsct_drains_pass() below
-		 * records the events that are left in the rings. */
+		/* If tsct_drain_snapshot() fails, tsct_drains_pass() below records the
+		 * events that are left in the rings. */
 		for (i = 0; i < s->nr_channels; i++) {
 			err = tsct_drain_snapshot(s->drains[i], s->rec.end);
 			if (err && !tsct_recording_writer_error(s->writer))
-				ctl_error("channel %s: no snapshot of its rings: %s",
+				ctl_error("channel %s: cannot take a snapshot of its rings: %s",
 					     s->rec.streams[i].name, strerror(-err));
 		}
 	}
 	/*
 	 * Calls tsct_drains_pass() until the rings are empty, but at most as often as
-	 * the largest ring needs when it is full: so the loop ends even if a program
-	 * keeps emitting events with old times.
+	 * the largest ring needs when it is full, so that the loop ends even if a
+	 * program keeps emitting events with old times.
 	 */
 	for (i = 0; i < s->nr_channels; i++)
 		if (tsct_channel_info(s->channels[i])->data_size > max)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The line of progress and the summary of trace-ctl record, as text and as JSON, and its exit
- * status */
+/* trace-ctl record: progress line, summary as text or as JSON, and exit status */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,9 +99,9 @@ void record_figure_balance(const struct record_session *s, struct tsct_balance *
 
 /* Resources that the recorder has used */
 struct record_usage {
-	int err;		/* 0; or -errno: the other members are unknown */
+	int err;		/* 0, or -errno if the other members are unknown */
 	double cpu_s;		/* CPU time of the recorder's threads, s */
-	double percent;		/* cpu_s in per cent of the recorder's run time */
+	double percent;		/* cpu_s, in per cent of the recorder's run time */
 	__u64 peak_bytes;	/* peak of the recorder's resident memory, including
 				 * the rings, bytes */
 };
@@ -269,7 +268,7 @@ static void print_hints(const struct record_session *s,
 		record_print_why(s, child, left_some);
 }
 
-/* Returns a remark: where the rings of kernel events are; "": with the rings of programs. */
+/* Returns a remark on where the rings of kernel events are; "": where those of programs are. */
 static const char *kernel_rings(const struct record_session *s)
 {
 	if (s->nr_channels == s->nr_programs)
@@ -327,7 +326,7 @@ static bool is_defined(const struct record_session *s, const char *pattern)
 	for (i = 0; i < s->nr_programs; i++)
 		for (id = TSCT_ID_FIRST; s->drains[i] && id <= TSCT_ID_WIDE_MAX; id++) {
 			def = tsct_reader_def(tsct_drain_reader(s->drains[i]), id);
-			/* Ids are consecutive: if this id is undefined, all larger ids are
+			/* Ids are consecutive, so all ids above an undefined id are
 			 * undefined, too. */
 			if (!def)
 				break;
@@ -548,7 +547,7 @@ int record_show_summary(const struct record_session *s, const struct record_chil
 		print_lost(s);
 	if (s->o->json || s->o->quiet)
 		print_balance(s, true);
-	/* The rings of the embedded server end with the recorder, and their unread events
+	/* The embedded server's rings are freed when the recorder ends: unread events
 	 * are lost. */
 	if (s->unread.channels)
 		ctl_error("%llu event%s of channel %s%s not recorded; add %s with -c",

@@ -25,14 +25,14 @@
 
 /* Inode number of the initial pid namespace, as the kernel defines it */
 #define INITIAL_PID_NAMESPACE	0xeffffffcU
-#define CGROUPS		"/sys/fs/cgroup"	/* the hierarchy of cgroups of version 2 */
+#define CGROUPS		"/sys/fs/cgroup"	/* mount point of the cgroup hierarchy, version 2 */
 #define HELD_MAX	(64U << 20)	/* limit of events in `held`, bytes */
 /* Start times in /proc are in units of 10 ms. */
 #define START_SLACK_NS	10000000ULL
 /* time between two reads of the same thread's state in /proc, ns */
 #define RECHECK_NS	1000000000LL
-/* time between two reads of a thread's name, ns: NAME_EACH_NS for each known thread, so that the
- * reads take about a hundredth of a CPU, but within NAME_NS to RECHECK_NS */
+/* time between two reads of a thread's name, ns: NAME_EACH_NS times the number of known
+ * threads, about 1 % of a CPU, but at least NAME_NS and at most RECHECK_NS */
 #define NAME_NS		2000000LL
 #define NAME_EACH_NS	500000LL
 /* maximum time for reading states from /proc after a pass over the rings, ns */
@@ -43,26 +43,26 @@
 #define SAME_PID_NS	1000000000LL
 
 struct record_statedump {
-	/* Protects the members below and the statedump's counts in the session: the embedded
-	 * server's thread calls record_statedump_on_thread(). */
+	/* Protects the members below and the statedump's counts in the session, because
+	 * the embedded server's thread calls record_statedump_on_thread(). */
 	pthread_mutex_t lock;
 	__u64 last_cycles;	/* cycles of the last event that was written */
 	/* events that are not written yet: for each a struct tsct_record and the payload,
 	 * padded to a multiple of 8 bytes */
 	char *held;
 	size_t used, room;
-	/* descriptor of /proc/loadavg, which has the thread ID that the kernel gave last; -1:
-	 * not used, because BPF programs report all threads, or use other thread IDs */
+	/* descriptor of /proc/loadavg, which has the last thread ID that the kernel gave;
+	 * -1: not used, because BPF programs report all threads, or use other thread IDs */
 	int loadavg;
 	__u64 pid_position;	/* position of the last thread ID, see tsct_pid_position() */
 	__u32 written_pid;	/* thread ID in the last event last_pid that was written */
 	/* CLOCK_MONOTONIC of the last read of loadavg, and of the last event last_pid */
 	__s64 last_pid_ns, written_pid_ns;
 	struct known_thread *threads;	/* threads whose state was written */
-	struct tsct_index thread_index;	/* finds a member of `threads` by thread ID */
-	__u32 next_name;		/* index in `threads` of the next name to be read */
+	struct tsct_index thread_index;	/* finds an element of `threads` by thread ID */
+	__u32 next_name; /* index in `threads` of the next thread whose name is read */
 	struct tsct_index cgroups;	/* IDs of the cgroups whose path was written */
-	struct tsct_tid_notes *notes;	/* threads of the events that were written */
+	struct tsct_tid_notes *notes;	/* IDs of the threads whose events were written */
 };
 
 /* ---- events ------------------------------------------------------------------ */
@@ -111,8 +111,8 @@ static void write_event(struct record_session *s, const struct tsct_record *r)
 
 	*last = *last < s->rec.begin ? s->rec.begin : *last;
 	*last = *last < r->cycles ? r->cycles : *last;
-	/* Events that are read from /proc after the end of the recording get the time of its
-	 * end. */
+	/* Events that are read from /proc after the end of the recording get the time
+	 * of this end. */
 	if (s->ended && *last > s->rec.end)
 		*last = s->rec.end;
 	event.cycles = *last;
@@ -178,9 +178,9 @@ void record_statedump_cgroup(struct record_session *s, __u64 cycles, __u64 id,
 
 /* ---- thread IDs that are used again ------------------------------------------- */
 
-/* Reads the thread ID that the kernel gave last, and adds an event with this ID and a time
- * before the read. @force: read even if the last read was less than LAST_PID_NS ago. Called
- * with the mutex locked. */
+/* Reads the last thread ID that the kernel gave to a new thread, and adds an event with
+ * this ID and the time before the read. @force: read even if the last read was less
+ * than LAST_PID_NS ago. Called with the mutex locked. */
 static void note_last_pid(struct record_session *s, bool force)
 {
 	struct record_statedump *dump = s->statedump;
@@ -222,8 +222,8 @@ static size_t read_file(int dir, const char *name, char *text, size_t size)
 	return len > 0 ? (size_t)len : 0;
 }
 
-/* Returns the last number in the line of a status file that starts with @name; 0: no such
- * line. */
+/* Returns the last number in the line of a status file that begins with @name; 0: no
+ * such line. */
 static __u32 status_number(const char *status, const char *name)
 {
 	const char *at = strstr(status, name), *end, *last;
@@ -278,8 +278,8 @@ static void parse_cgroup(const char *text, struct tsct_statedump_thread *ret, ch
 
 /*
  * Reads the state of thread @tid from /proc. Fields that this user may not read are 0.
- * Returns false if there is no such thread. @path: receives the path of the thread's cgroup
- * of version 2; "": unknown
+ * Returns false if there is no such thread. @path: receives the path of the thread's
+ * cgroup, version 2; "" if unknown
  */
 static bool read_proc(__u32 tid, struct tsct_statedump_thread *ret, char *path,
 		      size_t path_size)
@@ -291,8 +291,8 @@ static bool read_proc(__u32 tid, struct tsct_statedump_thread *ret, char *path,
 
 	*ret = (struct tsct_statedump_thread) { .tid = tid };
 	path[0] = '\0';
-	/* Checked first: if the thread has just ended, opening its directory would wait in
-	 * the kernel until its entries in /proc are gone. */
+	/* Check first whether the thread exists: if it has just ended, opening its
+	 * directory would wait until the kernel has removed its entries in /proc. */
 	if (kill((pid_t)tid, 0) && errno == ESRCH)
 		return false;
 	snprintf(text, sizeof(text), "/proc/%u", tid);
@@ -317,24 +317,24 @@ static bool read_proc(__u32 tid, struct tsct_statedump_thread *ret, char *path,
 /* ---- threads ----------------------------------------------------------------- */
 
 struct known_thread {
-	struct tsct_statedump_thread state;	/* the state that was written last */
+	struct tsct_statedump_thread state;	/* last state that was written */
 	__s64 checked_ns;			/* CLOCK_MONOTONIC of the last read of the state */
-	/* a BPF program reported the state, and will report changes */
+	/* a BPF program reported the state, and will report changes of the state */
 	bool reported;
 	bool ended;
 	__s64 named_ns;			/* CLOCK_MONOTONIC of the last read of the name */
 	__u64 pid_position;			/* dump->pid_position at the time of `state` */
 };
 
-/* Returns true if the kernel may have given the thread's ID to another thread since the state
- * of the thread was written. */
+/* Returns true if the kernel may have given the thread's ID to another thread since the
+ * known state was written. */
 static bool may_be_another(const struct record_statedump *dump,
 			   const struct known_thread *known)
 {
 	return tsct_pid_next(known->pid_position, known->state.tid) <= dump->pid_position;
 }
 
-/* Returns the thread with ID @tid; NULL: it is unknown. */
+/* Returns the thread with ID @tid, or NULL if this ID is unknown. */
 static struct known_thread *find_thread(const struct record_statedump *dump, __u32 tid)
 {
 	const __u32 at = tsct_index_find(&dump->thread_index, tid, 0);
@@ -342,8 +342,8 @@ static struct known_thread *find_thread(const struct record_statedump *dump, __u
 	return at != TSCT_INDEX_NONE ? &dump->threads[at] : NULL;
 }
 
-/* Returns the thread with ID @tid. Adds it, with a state of zeros, if it is unknown. NULL:
- * out of memory */
+/* Returns the thread with ID @tid, or NULL if out of memory. Adds a thread with a state
+ * of zeros if the ID is unknown. */
 static struct known_thread *get_thread(struct record_statedump *dump, __u32 tid)
 {
 	const __u32 nr = dump->thread_index.nr;
@@ -358,8 +358,8 @@ static struct known_thread *get_thread(struct record_statedump *dump, __u32 tid)
 	return &dump->threads[nr];
 }
 
-/* Returns true if both threads began at the same time. Start times may differ by 10 ms, because
- * /proc rounds them down. */
+/* Returns true if both threads began at the same time. Start times may differ by
+ * START_SLACK_NS, because /proc rounds them down. */
 static bool began_together(const struct tsct_statedump_thread *a,
 			   const struct tsct_statedump_thread *b)
 {
@@ -425,9 +425,9 @@ static void note_ended(struct record_session *s, __u32 tid)
 	s->threads_unseen++;
 }
 
-/* @only: the state that is known, if the state of another thread that has this ID by now is
- * not to be added: it may set its name before its first event; NULL: add any thread's. Returns
- * false for such a thread, or for one that has ended. */
+/* Adds the state of thread @tid, read from /proc. Returns false if the thread has ended.
+ * @only: NULL, or the known state: if @tid is the ID of another thread by now, returns false and
+ * adds nothing, because the other thread may set its name before its first event. */
 static bool read_thread(struct record_session *s, __u32 tid,
 			const struct tsct_statedump_thread *only)
 {
@@ -491,8 +491,8 @@ static void read_noted(struct record_session *s, __s64 limit_ns)
 	}
 }
 
-/* Takes the next thread whose name is to be read at @now, and copies its entry to *ret. Returns
- * false if no name is due. */
+/* Finds the next thread whose name must be read at @now, and copies the thread's
+ * element to *ret. Returns false if no name is due. */
 static bool take_name(struct record_statedump *dump, __s64 now, struct known_thread *ret)
 {
 	const __s64 all_ns = dump->thread_index.nr * NAME_EACH_NS;
@@ -510,8 +510,8 @@ static bool take_name(struct record_statedump *dump, __s64 now, struct known_thr
 	return true;
 }
 
-/* Reads the names of the known threads again, in turn, and the state of a thread whose name has
- * changed: a thread may set its name after it has connected or written events. */
+/* Reads the names of the known threads again, in turn. Reads the state of a thread whose
+ * name has changed: a thread may set its name after it has connected or written events. */
 static void read_names(struct record_session *s)
 {
 	struct record_statedump *dump = s->statedump;
@@ -542,7 +542,7 @@ static void read_names(struct record_session *s)
 
 /* ---- passes ----------------------------------------------------------------- */
 
-/* Starts a pass. Returns cycles: no event that is added later has an earlier time. */
+/* Starts a pass. Returns the present cycles: no event that is added later is earlier. */
 static __u64 start_pass(struct record_session *s, bool is_last)
 {
 	struct record_statedump *dump = s->statedump;
@@ -555,10 +555,10 @@ static __u64 start_pass(struct record_session *s, bool is_last)
 }
 
 /* Reads the states of threads that have written events, and writes the events of the pass.
- * @more: records of BPF programs are left */
+ * @more: records of BPF programs are left in the ring buffer */
 static void finish_pass(struct record_session *s, __u64 until, bool idle, bool more)
 {
-	/* The waiting records of BPF programs come first: they may have the same threads. */
+	/* Records of BPF programs, which may report the same threads, are read before /proc. */
 	if (!s->other_numbers && !more) {
 		read_noted(s, until == UINT64_MAX ? INT64_MAX : idle ? READ_NS : READ_BUSY_NS);
 		read_names(s);
@@ -591,8 +591,8 @@ int record_statedump_open(struct record_session *s)
 		return ctl_fail(-ENOMEM, "statedump: out of memory");
 	s->statedump = dump;
 	pthread_mutex_init(&dump->lock, NULL);
-	/* BPF programs use the thread IDs of the initial pid namespace, /proc those of this
-	 * process's namespace. */
+	/* BPF programs use the thread IDs of the initial pid namespace; /proc has the
+	 * thread IDs of this process's namespace. */
 	s->other_numbers = o->nr_events &&
 		!stat("/proc/self/ns/pid", &st) && st.st_ino != INITIAL_PID_NAMESPACE;
 	dump->loadavg = -1;

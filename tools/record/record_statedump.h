@@ -11,14 +11,14 @@
 
 struct record_session;
 
-/* Prints errors. Returns 0 or -ENOMEM. */
+/* Creates the statedump of a session. Prints errors. Returns 0 or -ENOMEM. */
 int record_statedump_open(struct record_session *s);
 void record_statedump_close(struct record_session *s);
 
-/* From now on, notes the IDs of the threads whose events are written to the recording. */
+/* From now on, the IDs of the threads whose events are written are stored in the statedump. */
 void record_statedump_begin(struct record_session *s);
 
-/* Adds an event. record_statedump_finish_pass() writes it. */
+/* Adds an event. record_statedump_pass() writes the event. */
 void record_statedump_add(struct record_session *s, __u32 id, __u64 cycles,
 			  const void *payload, __u32 len);
 
@@ -35,12 +35,12 @@ void record_statedump_cgroup(struct record_session *s, __u64 cycles, __u64 id,
 void record_statedump_on_thread(void *session, __u32 tid);
 
 /*
- * record_statedump_pass - take new data on threads, processes and cgroups, from BPF programs
+ * record_statedump_pass - add new data on threads, processes and cgroups, from BPF programs
  *	or /proc
  * @idle: there is time to read the state of every thread that has written events
  * @is_last: this call is the last one
  *
- * Called after each pass over the rings, and, until it returns false, between
+ * Called after each pass over the rings, and repeatedly, until the result is false, between
  * record_kernel_stop() and record_kernel_flush(). Returns true if records of BPF programs
  * are left.
  */
@@ -52,12 +52,12 @@ bool record_statedump_pass(struct record_session *s, bool idle, bool is_last);
  * warning if the kernel's functions have no names. Returns 0 or -ENOMEM. */
 TSCT_WING int record_stacks_open(struct record_session *s);
 
-/* Adds a stack from a BPF program. @payload: struct stack_head with frames */
+/* Adds a stack that a BPF program sent. @payload: struct stack_head with frames */
 TSCT_WING void record_stacks_take(struct record_session *s, __u64 cycles, const void *payload,
 			size_t size);
 
-/* Stores the name of a program's file that a process executes: the process may end before its
- * stacks are taken. */
+/* Stores the name of a file that a process executes, because the process may end before
+ * its stacks are resolved. */
 TSCT_WING void record_stacks_exec(struct record_stacks *stacks, const char *filename);
 
 TSCT_WING void record_stacks_free(struct record_stacks *stacks);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The sync samples of a recording: the exchanges with other nodes that the daemon
+ * The sync samples of a recording, which are exchanges with other nodes that the daemon
  * measures, and the sync sessions before and after the recording. Samples are fetched
  * while the recording runs, because the daemon keeps only a limited number of samples.
  */
@@ -28,23 +28,23 @@
 /* time between requests for samples while a session is in progress, ns */
 #define FETCH_BUSY_NS	50000000LL
 #define ANSWER_NS	1000000000LL	/* timeout of a request, ns */
-/* timeout of a request with --cluster, which fails without an answer, ns */
+/* timeout of a request with --cluster, ns; without an answer, record then fails */
 #define ANSWER_LONG_NS	5000000000LL
 #define BUSY_CHECK_US	10000	/* time between requests while waiting for a session's end, us */
-/* default timeout of a sync session, s: another program's session that has just begun may
- * take sync-max-duration (default: 1 s), and so may the recorder's own; the rest is
+/* default timeout of a sync session, s: a session of another program, and then the
+ * recorder's own session, may each take sync-max-duration (default: 1 s); the rest is
  * reserve */
 #define TIMEOUT_S	5
 #define TIMEOUT_LONG_S	30	/* default timeout of a sync session with --cluster, s */
-/* age of its last poll from which a child counts as not alive, s; as in lib/sync/schedule.h */
+/* a child whose last poll is older is not alive, s; as in lib/sync/schedule.h */
 #define PRESENT_S	60
 
 struct record_sync {
 	struct tsct_control_call call;
 	__s64 due_ns;			/* time of the next request, CLOCK_MONOTONIC */
-	/* a wait for the daemon ends if more signals than this have come */
+	/* number of signals beyond which a wait for the daemon ends */
 	int interrupts;
-	/* whether the samples from before the recording were fetched */
+	/* the samples from before the recording were fetched */
 	bool started;
 	/* run sync sessions at the start and at the end */
 	bool sessions;
@@ -78,7 +78,7 @@ static int set_error(struct record_session *s, int err, const char *format, ...)
 	return err;
 }
 
-/* Returns true with --cluster: then record fails without the sync session at the start. */
+/* Returns true with --cluster, which makes record fail if the sync session at the start fails. */
 static bool sessions_required(const struct record_session *s)
 {
 	return s->o->sync_mode == RECORD_SYNC_CLUSTER;
@@ -114,8 +114,8 @@ static int hold_sample(struct record_session *s,
 	return 0;
 }
 
-/* Parses a sample, as formatted by report_samples() in the daemon: an array of the sample's
- * number, `stamp`, the other fields, and the source's name. Returns false if @row is invalid. */
+/* Parses a sample, as formatted by report_samples() in the daemon: an array of the sample's number,
+ * the field `stamp`, the other fields, and the source's name. Returns false if @row is invalid. */
 static bool parse_sample(json_t *row, struct tsct_sync_sample *s)
 {
 	const char *name = json_string_value(json_array_get(row, TSCT_SAMPLE_NUMBERS + 1));
@@ -173,8 +173,8 @@ static void write_samples(struct record_session *s)
 		return;
 	for (i = 0; i < sync->nr_held; i++) {
 		/*
-		 * Times in a stream must not decrease, even if the counter did. The
-		 * payload has the actual cycles of the sample.
+		 * Times in a stream must not decrease, even if the counter went back.
+		 * The payload has the actual cycles of the sample.
 		 */
 		if (sync->last_cycles < sync->held[i].stamp)
 			sync->last_cycles = sync->held[i].stamp;
@@ -241,8 +241,8 @@ static int add_answer(struct record_session *s, json_t *json)
 	if (!rec->name)
 		return -ENOMEM;
 	if (sync->life && (__u64)h.life != sync->life) {
-		/* A restarted daemon numbers its samples from 1 again: older samples
-		 * are lost. */
+		/* A restarted daemon numbers samples from 1 again; samples not fetched
+		 * before are lost. */
 		rec->restarts++;
 		sync->number = 0;
 		sync->life = h.life;
@@ -295,8 +295,8 @@ static void begin_samples_request(struct record_session *s)
 				tsct_monotonic_ns() + answer_limit_ns(s));
 }
 
-/* Waits until the answer is complete, or a signal comes. Returns 0 or -errno, with
- * s->sync_error. */
+/* Waits until the answer is complete, or a signal comes. Returns 0, or -errno with the
+ * reason in s->sync_error. */
 static int await_answer(struct record_session *s)
 {
 	int ret;
@@ -354,8 +354,8 @@ static const json_t *find_master(const json_t *peers)
 	return NULL;
 }
 
-/* Finds out why a child's session brought no samples. Returns 0 if that is no error; or
- * -errno, with s->sync_error. */
+/* Finds out why a child's session added no samples. Returns 0 if this is no error, or
+ * -errno, with the reason in s->sync_error. */
 static int check_master(struct record_session *s, const json_t *peers)
 {
 	const json_t *master = find_master(peers);
@@ -378,8 +378,8 @@ static int check_master(struct record_session *s, const json_t *peers)
 			 "; start tsctraced there, and permit requests of this node" : "", why);
 }
 
-/* Checks which children of this master took part in the session that began @since_s ago: they
- * have polled since then. Lists the other children that are alive as absent. */
+/* Checks which children of this master have polled, and so took part in the session,
+ * since its begin @since_s ago. Lists the other children that are alive as absent. */
 static int check_children(struct record_session *s, const json_t *peers,
 			  double since_s)
 {
@@ -461,7 +461,7 @@ static int run_session(struct record_session *s,
 	s->sync->in_session = 0;
 	s->sync_absent[0] = '\0';
 	/*
-	 * In the role "shared" CLOCK_REALTIME already is cluster time: measure nothing.
+	 * In the role "shared", CLOCK_REALTIME is cluster time: there is nothing to measure.
 	 */
 	if (s->rec.nodes[0].sync.role != TSCT_SYNC_SHARED) {
 		err = request_json(s, "sync", &answer);
@@ -489,12 +489,12 @@ int record_sync_open(struct record_session *s)
 	s->sync = calloc(1, sizeof(*s->sync));
 	if (!s->sync)
 		return ctl_fail(-ENOMEM, "sync samples: out of memory");
-	/* Without --cluster, signals interrupt only the waits for sessions: other waits are
-	 * short. */
+	/* Without --cluster, signals interrupt only waits for sessions, as other waits
+	 * are short. */
 	s->sync->interrupts = sessions_required(s) ? 0 : INT_MAX;
 	err = tsct_recording_add_samples(&s->rec);
 	if (err)
-		return ctl_fail(err, "sync samples: %s", strerror(-err));
+		return ctl_fail(err, "cannot record sync samples: %s", strerror(-err));
 	err = fetch_samples(s);
 	if (err) {
 		tsct_recording_drop_sync(&s->rec);
@@ -525,7 +525,7 @@ static bool decide_sessions(struct record_session *s)
 	    rec->role != TSCT_SYNC_CHILD)
 		return false;
 	if (request_json(s, "peers", &peers))
-		return ctl_fail(false, "no sync sessions: %s", s->sync_error);
+		return ctl_fail(false, "recording without sync sessions: %s", s->sync_error);
 	has_master = find_master(peers);
 	json_decref(peers);
 	return has_master;
@@ -555,7 +555,7 @@ int record_sync_start(struct record_session *s)
 
 /* ---- during the recording ------------------------------------------------------- */
 
-/* Errors are ignored: the next answer has the samples, or a gap in their numbers. */
+/* Errors are ignored: the next answer has the samples, or its numbers show a gap. */
 void record_sync_poll(struct record_session *s, __s64 now_ns)
 {
 	struct record_sync *sync = s->sync;
@@ -597,8 +597,8 @@ void record_sync_end(struct record_session *s, int signals)
 		s->sync->interrupts = signals;
 		err = run_session(s, &rec->end);
 	} else {
-		/* Without a session, store the times between which the last samples were
-		 * fetched: draining the rings after the recording's end may have taken long. */
+		/* Without a session, store the begin and the end of fetching the last samples,
+		 * because draining the rings after the recording's end may have taken long. */
 		rec->end.begin = s->rec.end;
 		err = fetch_samples(s);
 		rec->end.end = tsct_clock_cycles(s->clock);

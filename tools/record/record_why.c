@@ -14,7 +14,7 @@
 
 #define ANSWER_NS	1000000000LL	/* time limit of a program's answer, ns */
 
-/* Counts of typed events and programs, as running programs report them */
+/* Numbers of typed events and of programs, from the reports of running programs */
 struct programs {
 	unsigned int on, off;	/* number of enabled, disabled events on the channel */
 	unsigned int waiting;	/* number of programs whose events have no channel */
@@ -28,8 +28,8 @@ static void count_events(FILE *lines, const char *channel, struct programs *ret)
 	char line[512], *at, *state, *name;
 	bool waits = false;
 
-	/* A line has the event's state, kind and channel, then more fields, separated by
-	 * tabs. A program may send anything else. */
+	/* A line has the event's state, kind and channel, then more fields, separated
+	 * by tabs. Programs are not trusted to send this. */
 	while (fgets(line, sizeof(line), lines)) {
 		at = line;
 		state = strsep(&at, "\t");
@@ -89,7 +89,7 @@ static void count_programs(const char *channel, struct programs *ret)
 		count_program(&to, channel, ret);
 }
 
-/* Returns the number of other processes that have the first channel open. */
+/* Returns the number of other processes in which the first channel is open. */
 static unsigned int count_holders(const struct record_session *s)
 {
 	struct tsct_channel_info info;
@@ -99,8 +99,8 @@ static unsigned int count_holders(const struct record_session *s)
 	return info.holders - 1;
 }
 
-/* Returns true if the recorder's provider has a channel @name of this user. A program may use
- * a channel @name of another provider instead. */
+/* Returns true if this user has a channel @name of the recorder's provider. A program
+ * may use a channel @name of another provider instead. */
 static bool has_channel(const struct record_session *s, const char *name)
 {
 	struct tsct_channel_info info = { 0 };
@@ -111,7 +111,7 @@ static bool has_channel(const struct record_session *s, const char *name)
 	return false;
 }
 
-/* Returns the path at which a program opens the recorder's provider. */
+/* Returns the path of the socket or device by which a program uses the recorder's provider. */
 static const char *provider_place(const struct record_session *s)
 {
 	const char *path = tsct_channel_socket_path(s->channels[0]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Opens an object of BPF programs. Each object has two builds: one calls the function of
- * the module, the other does not. To find that function, libbpf lists the types of all
- * modules, for which it needs CAP_SYS_ADMIN.
+ * Opens an object of BPF programs. Each object has two builds: one calls the function
+ * of the module, the other does not. To find the module's function, libbpf lists the
+ * types of all modules, for which it needs CAP_SYS_ADMIN.
  */
 #ifndef TSCT_TOOLS_BPF_OPEN_H
 #define TSCT_TOOLS_BPF_OPEN_H
@@ -17,11 +17,11 @@
 
 #include "events.h"
 
-/* Maps and constants that all BPF objects of a kernel source share. A map is a descriptor. */
+/* Constants, and maps as descriptors, that all BPF objects of a kernel source share */
 struct bpf_shared {
-	int rings, counts;	/* maps `rings` and `counts`; -1: events go to the module */
+	int rings, counts;	/* maps `rings`, `counts`; -1: events go to the module */
 	int buffers;		/* map of buffers; -1: none */
-	int stacks;		/* map of the stacks that were sent; -1: none */
+	int stacks;		/* map of the hashes of sent stacks; -1: none */
 	/* maps of the filter, made by the object `kernel`; -1: not made yet */
 	int tracked, cgroup;
 	int statedump, statedump_counts;
@@ -37,7 +37,7 @@ static inline int bpf_share_map(struct bpf_map *map, int fd)
 	return fd < 0 ? 0 : bpf_map__reuse_fd(map, fd);
 }
 
-/* Returns true if this version, or a later one, of the kernel runs. */
+/* Returns true if the running kernel has the version @major.@minor or a later version. */
 bool bpf_kernel_since(unsigned int major, unsigned int minor);
 
 /* Return the kernel's count of the events that one program, or all programs of an object,

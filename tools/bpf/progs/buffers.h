@@ -9,8 +9,8 @@
 __u64 missed;
 
 /*
- * Buffers for events, some for each CPU: on one CPU, a program may interrupt another, or
- * run while another is preempted.
+ * Buffers for events. Each CPU has several, because a program may interrupt another
+ * program on the same CPU, or run while another one is preempted.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -33,7 +33,7 @@ static __always_inline struct buffer *find_buffer(void)
 	return NULL;
 }
 
-/* Returns a free buffer for an event. If none is free, counts a missed event, returns NULL. */
+/* Returns a free buffer for an event. If none is free, counts a missed event and returns NULL. */
 static __always_inline struct buffer *take_buffer(void)
 {
 	struct buffer *buffer = find_buffer();

@@ -64,14 +64,14 @@ static __always_inline bool condition_holds(const volatile struct where_conditio
 }
 
 /*
- * Used after each condition. @holds: this condition, or an earlier alternative to it, holds.
- * The result is false if no alternative holds: the event is not recorded.
+ * Used after each condition. @holds: true if @condition, or an earlier alternative to @condition,
+ * holds. The result is false, and the event is not recorded, if no alternative holds.
  */
 #define NEXT_CONDITION(condition, holds)					\
 	((condition).or_next || ((holds) && !((holds) = false)))
 
 /* Returns true if a payload of fixed layout satisfies the conditions on the event @id.
- * @where: @nr conditions, at most @max; those on other events are ignored */
+ * @where: @nr conditions, at most @max; conditions on other events are ignored */
 static __always_inline bool payload_holds(const volatile struct where_condition *where,
 					  __u32 nr, __u32 max, __u32 id, const void *payload)
 {
@@ -90,10 +90,10 @@ static __always_inline bool payload_holds(const volatile struct where_condition 
 
 #define RATE_TRIES	8
 
-/* Returns true if an event is within the rate limit, else counts it as dropped. The next
- * event is due one interval after now, or after the time at which this one was due, if
- * that is later. Other CPUs change that time, too: an event that loses this race
- * RATE_TRIES times is dropped. */
+/* Returns true if an event is within the rate limit, else counts it as dropped. The
+ * next event is due one interval after now, or after next_ns if next_ns is later. Other
+ * CPUs may set next_ns at the same time: an event that loses this race RATE_TRIES times
+ * is dropped. */
 static __always_inline bool within_rate(struct event_limit *limit)
 {
 	u64 now, due, seen;

@@ -27,11 +27,11 @@ enum built_in_event {
 	NR_KERNEL_BUILT_IN = NET_SEND,	/* number of those in kernel.bpf.c */
 };
 
-/* Inode number of the initial pid namespace, part of the kernel's ABI. BPF programs number
- * processes and threads as this namespace does. */
+/* Inode number of the initial pid namespace, part of the kernel's ABI. BPF programs use
+ * the process and thread IDs of this namespace. */
 #define INITIAL_PID_NAMESPACE 0xeffffffcU
 
-/* Returns the hash of @hash and one more word. To hash several words, pass each result again. */
+/* Returns a hash of @hash and @word. To hash more words, pass each result as the next @hash. */
 static inline __attribute__((always_inline)) u64 hash64(u64 hash, u64 word)
 {
 	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
@@ -71,21 +71,21 @@ enum statedump_count {
 
 #define STRING_MAX	256	/* maximum size of a string with its NUL, bytes */
 #define STRING_SHORT	64	/* maximum size of a short name with its NUL, bytes */
-#define BUFFER_PAYLOAD	4096	/* a payload of this size, or more, gets no more fields, bytes */
+#define BUFFER_PAYLOAD	4096	/* no field is added to a payload of this size or more, bytes */
 #define BUFFERS_PER_CPU	4
 
 /* A buffer for an event, see buffers.h */
 struct buffer {
 	u64 taken;		/* 1: in use; atomic */
-	/* TEXT_*. Not a variable on the stack: the verifier would then check the rest of
-	 * the program once for each of its values. */
+	/* TEXT_*. Not a variable on the stack: the verifier would then check the rest
+	 * of the program once for each value of the variable. */
 	u64 unreadable;
 	struct record record;
 	char payload[BUFFER_PAYLOAD + STRING_MAX];
 };
 
-/* Strings of a system call: one could not be read; that one, or a later one, has a condition;
- * the condition does not hold if the string stays unreadable */
+/* Flags of a call's strings: a string could not be read; there is a condition on this
+ * string or on a later one; this condition does not hold if the string stays unreadable */
 enum { TEXT_UNREADABLE = 1, TEXT_UNTESTED = 2, TEXT_UNMET = 4 };
 
 /* State of the rate limit of an event */
@@ -101,26 +101,26 @@ struct event_limit {
  * the call's result, only the call's end is recorded, with the arguments and the result.
  */
 struct call_layout {
-	u16 enter_id, exit_id;	/* ids of the events at its start and its end */
-	u16 whole_id;		/* id of the one event of a whole call, at its end */
+	u16 enter_id, exit_id;	/* ids of the events at the call's start and end */
+	u16 whole_id;		/* id of the event, at the call's end, that records a whole call */
 	u8 ret_size;		/* size of the result, bytes */
 	u8 nr_args;
-	/* size of each argument, bytes: 1 to 8: integer; STRING_SHORT: string of at most
-	 * that size; 0: string of at most STRING_MAX */
+	/* size of each argument, bytes. 1 to 8: an integer; STRING_SHORT: a string of
+	 * at most this size; 0: a string of at most STRING_MAX */
 	u8 sizes[6];
-	u8 is_signed;		/* bit I: argument I has a sign; bit CALL_RESULT: the result has */
-	/* conditions on each argument, and on the result: bit I: call_where[I] */
+	u8 is_signed;		/* bit I: argument I is signed; bit CALL_RESULT: the result is */
+	/* masks of the conditions on each argument and the result: bit I is call_where[I] */
 	u8 where[CALL_RESULT + 1];
 	struct event_limit limit;
-	u64 dropped_ends; /* ends that were dropped with their starts; atomic */
+	u64 dropped_ends; /* number of call ends that were dropped with their starts; atomic */
 };
 
 /* Largest size of a call's arguments, bytes */
 #define CALL_ARGS_MAX	(6 * STRING_MAX)
 
-/* The present system call of a thread. It is kept only if conditions or a rate limit may
- * leave out the call, if a string could not be read at the start of the call, if the thread
- * has a filter of seccomp, or if the call's number is -1. */
+/* The present system call of a thread. These data are kept only if conditions or a rate
+ * limit may leave out the call, if a string could not be read at the start of the call,
+ * if the thread has a filter of seccomp, or if the call's number is -1. */
 struct held_call {
 	u32 state;		/* CALL_* */
 	u32 unreadable;		/* 1: a string could not be read at the call's start */
@@ -129,7 +129,7 @@ struct held_call {
 	u32 followed, begun;
 	u32 none;		/* 1: the call's number is -1 */
 	u32 size;		/* size of the arguments in `payload`, bytes */
-	u64 missing;		/* as `unreadable` of struct buffer, of the strings in `payload` */
+	u64 missing; /* like `unreadable` of struct buffer, for the strings in `payload` */
 	struct record record;
 	char payload[CALL_ARGS_MAX + STRING_MAX];
 };
@@ -146,10 +146,10 @@ struct second_runs {
 	u64 exit;
 };
 
-/* Limit of the number of a system call. The map `calls` has 64-bit, then 32-bit calls. */
+/* Call numbers are below this. The map `calls` has the 64-bit calls, then the 32-bit calls. */
 #define CALLS_MAX	1024
-/* As in lib/syscalls/syscalls.h: first a flag of an event's ID (the event has a stack or,
- * at the end of a call, strings), then texts in place of strings that cannot be read */
+/* The same values as in lib/syscalls/syscalls.h. A flag in an event's ID: the event has a stack
+ * or, at the end of a call, strings. Texts in place of strings that are NULL or unreadable. */
 #define SYSCALL_ID_STACK 0x2000
 #define SYSCALL_ID_STRINGS SYSCALL_ID_STACK
 #define STRING_NULL	"\377N"
@@ -157,7 +157,7 @@ struct second_runs {
 
 /*
  * Head of a stack that BPF programs send to the recorder. The addresses of the kernel's frames
- * follow, then the user frames (struct bpf_stack_build_id), both innermost frame first.
+ * follow, then the user frames (struct bpf_stack_build_id), both with the innermost frame first.
  */
 #define STACK_KERNEL_BYTES	(127 * 8)
 #define STACK_USER_MAX		64	/* maximum number of user frames */
@@ -165,9 +165,9 @@ struct second_runs {
 #define STACKS_SENT		32768	/* maximum number of hashes in the map `stacks` */
 struct stack_head {
 	u64 stack;		/* hash of the frames, not 0 */
-	u32 tgid;		/* in the recorder's pid namespace; 0: it has none there */
+	u32 tgid;		/* number in the recorder's pid namespace; 0: none there */
 	u16 kernel_bytes, user_bytes;
-	u64 refused;		/* STACK_*_REFUSED: parts that the kernel did not give */
+	u64 refused;		/* STACK_*_REFUSED: parts of the stack that the kernel refused */
 };
 /* As in lib/statedump/statedump.h */
 #define STACK_KERNEL_REFUSED	1
@@ -176,9 +176,9 @@ struct stack_head {
 /* Numbers of events of one CPU: an element of the array map `counts` */
 struct ring_counts {
 	u64 published;		/* events written into the CPU's ring buffer so far */
-	u64 full;		/* events lost: the ring buffer has no space */
-	/* events lost, and there is space now: an NMI interrupted a write, or the reader has
-	 * made space meanwhile */
+	u64 full;		/* events lost because the ring buffer had no space */
+	/* events lost although there is space: an NMI interrupted a write, or the
+	 * reader made space after the loss */
 	u64 nested;
 	u64 reserved[5];	/* padding: two CPUs' counts share no cache line */
 };
@@ -202,8 +202,8 @@ struct statedump_thread {
 	I(s32, next_tid, "") \
 	I(s32, next_prio, "")
 
-/* Fields of the woken thread. The event's own thread is the waker, or was interrupted by the waking
- * interrupt. target_cpu: where the woken thread ran last; of a new one, where it will run first */
+/* Fields of the woken thread. The event's own thread is the waker, or was interrupted by the
+ * waking interrupt. target_cpu: the woken thread's last CPU, or the first one of a new thread */
 #define SCHED_WAKING_FIELDS(I, C) \
 	C(16, comm) \
 	I(s32, tid, "") \
@@ -224,8 +224,8 @@ struct statedump_thread {
 	I(s32, child_tid, "") \
 	I(s32, child_pid, "")
 
-/* old_tid: the thread's number before the call, which differs if the thread was not the
- * first one of its process */
+/* old_tid: the thread's number before execve(), which differs from its number
+ * afterwards if the thread was not the first one of its process */
 #define SCHED_PROCESS_EXEC_FIELDS(I, C, S) \
 	I(s32, old_tid, "") \
 	S(STRING_MAX, filename)
@@ -299,15 +299,15 @@ _Static_assert(sizeof(struct sys_exit) == 16, "sys_exit");
 #define STRING_EVENT_TEXT(FIELDS)	(&(FIELDS(TEXT_I, TEXT_C, TEXT_S))[2])
 
 /*
- * Values of sched_switch.prev_state, as in the kernel's tracepoint: 0: the task is
- * still runnable; one bit of PREV_STATE_REPORTED: the state in which the task sleeps;
- * PREV_STATE_IDLE; or PREV_STATE_PREEMPTED.
+ * Values of sched_switch.prev_state, as in the kernel's tracepoint: 0 (the task is
+ * still runnable), one bit of PREV_STATE_REPORTED (the state in which the task sleeps),
+ * PREV_STATE_IDLE or PREV_STATE_PREEMPTED.
  */
 #define PREV_STATE_REPORTED	0x7f	/* mask of states of a sleeping task */
 #define PREV_STATE_IDLE		0x80	/* the task sleeps and is not counted as load */
-#define PREV_STATE_PREEMPTED	0x100	/* the task is runnable and was preempted */
+#define PREV_STATE_PREEMPTED	0x100	/* the task is runnable, but was preempted */
 
-/* Added to the number of a 32-bit system call: another 64-bit call may have the same number */
+/* Added to the number of a 32-bit system call: a 64-bit call may have the same number */
 #define SYSCALL_COMPAT		(1LL << 32)
 
 /* ---- selection of threads and events: constants of the BPF programs ------- */
@@ -315,20 +315,20 @@ _Static_assert(sizeof(struct sys_exit) == 16, "sys_exit");
 #define KERNEL_FILTER_CPUS	8192
 
 struct kernel_filter {
-	u32 self_tgid;		/* tgid of the recorder, whose own events are never recorded */
-	/* the recorder's pid namespace: inode number and level; 0: the initial one */
+	u32 self_tgid; /* tgid of the recorder; own events of the recorder are never recorded */
+	/* inode number and level of the recorder's pid namespace; 0: the initial namespace */
 	u32 self_pid_ns, self_level;
-	u8 all_processes;	/* 1: all; 0: those in the map `tracked` */
+	u8 all_processes;	/* 1: all processes; 0: those in the map `tracked` */
 	u8 by_cpu;		/* only CPUs in `cpus` */
-	u8 by_name;		/* only threads with the name `name` */
-	u8 by_cgroup;		/* only threads in the cgroup of the map `cgroup` */
+	u8 by_name;		/* 1: record only threads with the name `name` */
+	u8 by_cgroup;		/* 1: record only threads in the cgroup of the map `cgroup` */
 	u64 name[2];		/* characters, padded with NULs */
 	/* rate limit of each event: time per event, ns (0: no limit), and the time by
 	 * which an event may be early, ns */
 	u64 rate_ns, rate_early_ns;
-	u64 cpus[KERNEL_FILTER_CPUS / 64];	/* the CPUs to record, one bit for each */
-	/* kernel addresses: of the count of nested interrupts, a variable of each CPU, to which
-	 * a CPU's offset is added; and of the array of these offsets. 0: unknown */
+	u64 cpus[KERNEL_FILTER_CPUS / 64];	/* the CPUs to record, one bit for each CPU */
+	/* kernel addresses, 0: unknown. preempt_count: count of nested interrupts, a variable
+	 * to whose address a CPU adds its offset; cpu_offsets: array of the CPUs' offsets */
 	u64 preempt_count, cpu_offsets;
 };
 

@@ -23,7 +23,7 @@
 #define SOFTIRQ_RUNS	0x100
 
 #ifdef TSCT_STOCK
-/* Never called, because with_module is false in this build. Only root can find the function. */
+/* Never called: with_module is false in this build. Only root can find the module's function. */
 #define tsct_bpf_emit(channel, event, payload, size)	0
 #else
 /* The module's kfunc (kernel function for BPF) that writes an event into a channel */
@@ -32,14 +32,14 @@ extern int tsct_bpf_emit(__u64 channel, __u32 event, const void *payload,
 #endif
 
 /* Constants that the loader sets before it loads a program */
-const volatile bool with_module;	/* events go to a channel of the module */
+const volatile bool with_module;	/* true: events go to a channel of the module */
 const volatile __u64 channel_handle;
 const volatile __u64 hash_secret;	/* random factor of hashes, odd */
 const volatile struct kernel_filter filter;
 
 /*
  * Processes to record, a map shared by all BPF programs. Key: tgid; value: start time of the
- * process (CLOCK_BOOTTIME, ns), which distinguishes it from a later process with the same tgid.
+ * process (CLOCK_BOOTTIME, ns), which differs from that of later processes with this tgid.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -48,7 +48,7 @@ struct {
 	__type(value, u64);
 } tracked SEC(".maps");
 
-/* The selected cgroup (version 2): its threads and those of the cgroups below it are recorded */
+/* The selected cgroup (version 2): threads in this cgroup and in cgroups below are recorded */
 struct {
 	__uint(type, BPF_MAP_TYPE_CGROUP_ARRAY);
 	__uint(max_entries, 1);
@@ -81,8 +81,8 @@ struct {
 } counts SEC(".maps");
 
 /*
- * With and without the module: a ring buffer for the records of the statedump, and the
- * number of records that did not fit into it. All programs of a recording share both maps.
+ * Used with and without the module: a ring buffer for the records of the statedump, and the
+ * number of records for which it had no room. All programs of a recording share both maps.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -131,7 +131,7 @@ struct upid {
 	struct pid_namespace *ns;
 };
 
-/* Numbers of a task: numbers[0] in the initial pid namespace, numbers[level] in the task's own */
+/* A task's number in the initial pid namespace (numbers[0]) and in its own (numbers[level]) */
 struct pid {
 	unsigned int level;
 	struct upid numbers[1];
@@ -184,7 +184,7 @@ struct task_struct {
 	u64 start_boottime;
 	char comm[16];
 	unsigned int flags;
-	unsigned int ptrace;	/* flags of a tracer; 0: none */
+	unsigned int ptrace;	/* flags of the task's tracer; 0: no tracer */
 	struct mm_struct *mm;
 	struct pid *thread_pid;
 	struct task_struct *real_parent;
@@ -255,15 +255,15 @@ struct page {
 #pragma clang attribute pop
 
 /*
- * Hides from the compiler where a value comes from. The compiler then checks a bound on
+ * Hides from the compiler how @value was computed. The compiler then checks a bound on
  * the same register that it uses afterwards, as the verifier requires.
  */
 #define opaque(value)	asm volatile("" : "+r"(value))
 
 #define LEVELS_MAX	32	/* largest level of a nested pid namespace */
 
-/* Returns a thread's number in its pid namespace of @level. *ret_ns, unless NULL: receives
- * that namespace's inode number. */
+/* Returns a thread's number in the pid namespace at depth @level. @ret_ns, unless NULL,
+ * receives the inode number of this namespace. */
 static __always_inline u32 read_number(const struct pid *pid, u64 level, u32 *ret_ns)
 {
 	struct pid_namespace *ns;
@@ -282,8 +282,8 @@ static __always_inline u32 read_number(const struct pid *pid, u64 level, u32 *re
 }
 
 /*
- * Writes an event into this CPU's ring buffer, or counts the event as lost. Other programs
- * may interrupt this one on the same CPU at any point, and write into the same ring buffer.
+ * Writes an event into this CPU's ring buffer, or counts the event as lost. Other programs may
+ * interrupt this program on the same CPU at any point, and write into the same ring buffer.
  */
 static __always_inline void emit_to_ring(__u32 id, struct record *record, u64 size)
 {
@@ -300,7 +300,7 @@ static __always_inline void emit_to_ring(__u32 id, struct record *record, u64 si
 	if (!bpf_ringbuf_output(ring, record, sizeof(*record) + size,
 				BPF_RB_NO_WAKEUP))
 		__sync_fetch_and_add(&count->published, 1);
-	/* The kernel gives no reason. Counts full as nested if the reader made room meanwhile. */
+	/* The kernel gives no reason. If a full ring has room again by now, `nested` is counted. */
 	else if (bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) + sizeof(*record) + size +
 		 BPF_RINGBUF_HDR_SZ + 8 > bpf_ringbuf_query(ring, BPF_RB_RING_SIZE))
 		__sync_fetch_and_add(&count->full, 1);
@@ -365,8 +365,8 @@ struct socket;
 #define NO_REFERENCE	1UL	/* flag in _skb_refdst: pointer without a reference */
 #define NO_PAGE		1UL	/* flag in a fragment's page pointer: device memory */
 
-/* Returns true if the filter selects the events of any thread with these properties on this CPU.
- * @name: the thread's name */
+/* Returns true if the filter selects the events on this CPU of a thread with these properties,
+ * which may be the recorder's. @name: the thread's name */
 static __always_inline bool is_selected(__u32 tgid, const u64 *name)
 {
 	__u32 cpu;
@@ -383,14 +383,14 @@ static __always_inline bool is_selected(__u32 tgid, const u64 *name)
 		(name[0] == filter.name[0] && name[1] == filter.name[1]);
 }
 
-/* Returns true if the filter selects a thread. @name: its name */
+/* Returns true if the filter selects a thread. @name: the thread's name */
 static __always_inline bool wanted_thread(__u32 tgid, const u64 *name)
 {
 	return tgid != filter.self_tgid && is_selected(tgid, name);
 }
 
-/* Returns true while this CPU serves an interrupt that is not an NMI, if that can be known. A
- * breakpoint, by which a kprobe may be hit, counts as an NMI and as an interrupt. */
+/* Returns true while this CPU serves an interrupt that is not an NMI; false if that is unknown.
+ * The kernel counts a breakpoint, by which a kprobe may be hit, as an NMI and an interrupt. */
 static __always_inline bool in_interrupt(void)
 {
 	u64 offset;
@@ -415,8 +415,8 @@ static __always_inline bool serves_softirq(void)
 }
 
 /* Returns true if the filter selects the current thread, whatever its cgroup: programs
- * that may sleep must not use the map `cgroup`. The events of interrupts are not the recorder's
- * own, although they are in its name if it runs. */
+ * that may sleep must not use the map `cgroup`. Events of interrupts count as wanted
+ * even if the recorder is the current thread. */
 static __always_inline bool wanted_in_any_cgroup(void)
 {
 	const __u32 tgid = bpf_get_current_pid_tgid() >> 32;
@@ -428,7 +428,7 @@ static __always_inline bool wanted_in_any_cgroup(void)
 		is_selected(tgid, name);
 }
 
-/* Returns true if the filter, with its cgroup, selects the current thread. */
+/* Returns true if the filter, including its cgroup, selects the current thread. */
 static __always_inline bool wanted_current(void)
 {
 	if (filter.by_cgroup && bpf_current_task_under_cgroup(&cgroup, 0) != 1)

@@ -3,14 +3,14 @@
  * Stacks of events. An event holds a hash of its stack; the stack itself is sent to the
  * recorder once, when its hash is new. Kernel frames are addresses. User frames are a
  * build id and an offset in the file, so that processes of one program have the same
- * stacks; where the kernel cannot read the build id, they are addresses.
+ * stacks, or addresses if the kernel cannot read the build id.
  */
 #ifndef TSCT_BPF_STACK_H
 #define TSCT_BPF_STACK_H
 
 #include "buffers.h"
 
-#define PF_KTHREAD	0x00200000	/* bit of task_struct.flags: kernel thread, idle task */
+#define PF_KTHREAD	0x00200000	/* bit of task_struct.flags: kernel thread or idle task */
 
 /* Hashes of the stacks that were last sent to the recorder; all BPF programs share this map */
 struct {
@@ -81,7 +81,7 @@ static __always_inline u64 hash_frames(const char *frames, u64 kernel, u64 user,
 	return h.hash ? h.hash : 1;
 }
 
-/* Sends a stack to the recorder, unless it was sent before. @stack: its hash */
+/* Sends a stack to the recorder, unless it was sent before. @stack: the stack's hash */
 static __always_inline void send_stack(struct buffer *buffer, u64 stack, u64 size)
 {
 	const u8 sent = 1;
@@ -95,9 +95,9 @@ static __always_inline void send_stack(struct buffer *buffer, u64 stack, u64 siz
 }
 
 /*
- * Returns the size of the frames that bpf_get_stack() found, bytes; 0: none. @size: its result,
- * negative while other programs use all of the CPU's buffers for stacks; then sets the flag
- * @part, STACK_*_REFUSED.
+ * Returns the size of the frames that bpf_get_stack() found, bytes. @size: the result of
+ * bpf_get_stack(). If @size is negative, because other programs use all of the CPU's buffers for
+ * stacks, sets the flag @part, STACK_*_REFUSED, and returns 0.
  */
 static __always_inline u64 frames_size(struct stack_head *head, long size, u64 max, u64 part)
 {
@@ -117,8 +117,8 @@ static __always_inline bool may_have_user_stack(void)
 	return task->mm && !(task->flags & PF_KTHREAD);
 }
 
-/* Returns the number of the current process in the recorder's pid namespace, as in its /proc;
- * 0: it has none there. */
+/* Returns the number of the current process in the recorder's pid namespace, as in its
+ * /proc; 0: none there. */
 static __always_inline u32 number_for_recorder(void)
 {
 	const struct task_struct *task = bpf_get_current_task_btf();
@@ -165,10 +165,10 @@ static __always_inline u64 take_stack_in(void *context, struct buffer *buffer, b
 }
 
 /*
- * Sends the stack to the recorder if it is new. Returns its hash; 0: no buffer was free.
+ * Sends the stack to the recorder if it is new. Returns its hash, or 0 if no buffer was free.
  * @context: context of the BPF program
- * @of_kernel: take the kernel's frames, too. At the start and the end of a system call
- *	these are always the same, and walking them costs as much as the rest.
+ * @of_kernel: take the kernel's frames, too. At the start and the end of a system call, these
+ *	frames are always the same, and reading them doubles the cost.
  */
 static __always_inline u64 take_stack(void *context, bool of_kernel)
 {
@@ -185,7 +185,7 @@ static __always_inline u64 take_stack(void *context, bool of_kernel)
 }
 
 /* Appends the field `stack` to a payload of @at bytes, less than BUFFER_PAYLOAD. Returns the
- * new size. Older verifiers do not derive that limit of @at; the mask shows it to them. */
+ * new size. The mask shows the limit of @at to older verifiers, which cannot derive it. */
 static __always_inline u64 append_stack(struct buffer *buffer, u64 at, u64 stack)
 {
 	u64 place = at;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * trace-ctl __complete WORD...: candidates for the last word, for the completion of
- * shells (the scripts in this folder), from the tables of commands and options
+ * trace-ctl __complete WORD...: prints candidates for the last word, from the tables of
+ * commands and options; the scripts in this folder call it for the completion of shells
  */
 #include <argp.h>
 #include <ctype.h>
@@ -26,7 +26,7 @@ static struct {
 /* forms of the command's arguments; NULL: none */
 static const char *forms;
 
-/* The command `record`, to which `cluster record` and `cluster live` pass options on */
+/* The command `record`: `cluster record` and `cluster live` pass its options on */
 static const struct command *record_command;
 
 /* ---- values ---------------------------------------------------------------- */
@@ -36,8 +36,8 @@ struct word {
 	const char *text;
 };
 
-/* Prints a candidate, one line: @before (such as "--fit="), @text, and a tab and
- * @description, which may be NULL. */
+/* Prints a candidate as one line: @before (such as "--fit="), @text and, unless
+ * @description is NULL, a tab and @description. */
 static void print_candidate(const char *before, const char *text, const char *description)
 {
 	const char *shown = description ?: "";
@@ -114,7 +114,7 @@ static void suggest_channels(const struct word *word)
 	channel_list_close(&all);
 }
 
-/* Suggests directories that are recordings. Returns false if there are none. */
+/* Suggests directories that are recordings. Returns false if there is no such directory. */
 static bool suggest_recordings(const struct word *word)
 {
 	const char *slash = strrchr(word->text, '/');
@@ -144,7 +144,7 @@ static bool suggest_recordings(const struct word *word)
 
 /* ---- candidates by the name of the value --------------------------------------------- */
 
-/* Suggests each of the names in a list such as "discard|overwrite". */
+/* Suggests each name in a list of alternatives such as "discard|overwrite". */
 static void suggest_alternatives(const struct word *word, const char *list)
 {
 	char *copy = strdup(list), *rest = copy, *name;
@@ -172,10 +172,10 @@ static void print_fallback(const char *text)
 }
 
 /*
- * Prints candidates that begin with @text for a value that the help calls @name: "CHANNEL",
- * or alternatives such as "discard|overwrite". A line ":files", ":directories" or
- * ":commands" means that the shell completes these itself.
- * @is_argument: true: an argument, for which "DIR" is a recording; false: an option's value
+ * Prints candidates that begin with @text for a value that the help calls @name: "CHANNEL", or
+ * alternatives such as "discard|overwrite". A line ":files", ":directories" or ":commands"
+ * tells the shell to complete files, directories or commands itself.
+ * @is_argument: the value is an argument, for which "DIR" is a recording, not an option's value
  */
 static void complete_value(const char *name, bool is_argument, const char *before,
 			   const char *text)
@@ -192,7 +192,7 @@ static void complete_value(const char *name, bool is_argument, const char *befor
 	else if (is_any(name, channels))
 		suggest_channels(&word);
 	else if (is_argument && is_any(name, recordings))
-		/* merge also reads archives, which are files. */
+		/* "TRACE" is an argument of merge, which also reads archives: files. */
 		print_fallback(suggest_recordings(&word) ? NULL :
 			       *name == 'T' ? ":files" : ":directories");
 	else if (!strcmp(name, "DIR"))
@@ -207,14 +207,14 @@ static void complete_value(const char *name, bool is_argument, const char *befor
 
 /* ---- options --------------------------------------------------------------- */
 
-/* The options of the command. If two have the same name, the first one is used. `real`
- * has the argument and the description; it differs from `option` for an alias. */
+/* The options of the command. If two have the same name, the first one is used. If `option` is an
+ * alias, `real` is the option with the argument and the description, else `option` itself. */
 static struct {
 	const struct argp_option *option, *real;
 } options[256];
 static size_t nr_options;
 
-/* Adds an option, unless it was added before: commands share tables of options. */
+/* Adds an option, unless the option is in the list: commands share tables of options. */
 static void add_option(const struct argp_option *o, const struct argp_option *real)
 {
 	size_t i = 0;
@@ -243,7 +243,7 @@ static void add_options(const struct argp *argp)
 		add_options(child->argp);
 }
 
-/* Returns the option in @word, "--name" or "--name=value"; of an alias, the real one; or NULL. */
+/* Returns the option `real` of @word, "--name" or "--name=value", or NULL if it is unknown. */
 static const struct argp_option *find_long(const char *word)
 {
 	const size_t len = strcspn(word + 2, "=");
@@ -314,8 +314,8 @@ static const struct argp_option *option_before_value(const char *word)
 /* ---- arguments -------------------------------------------------------------- */
 
 /* Reads the next token of a form of arguments, such as "[RECORDING]", without brackets
- * and dots. Leaves out options with their values. Sets *repeats if the token has dots.
- * Returns false at the end. */
+ * and dots. Leaves out options with their values. Sets *repeats to whether the token
+ * has dots. Returns false if no token is left. */
 static bool next_token(const char **at, char *token, size_t size, bool *repeats)
 {
 	bool in_option = false;
@@ -331,7 +331,7 @@ static bool next_token(const char **at, char *token, size_t size, bool *repeats)
 		*repeats = strstr(token, "...") != NULL;
 		token[strcspn(token, "].,[=")] = '\0';
 		if (in_option || *token == '-') {
-			/* "[--" is no option: what follows is an argument. */
+			/* "[--" begins no option: arguments follow. */
 			in_option = !in_option && strcmp(token, "--") && (*at)[-1] != ']';
 			continue;
 		}
@@ -339,7 +339,7 @@ static bool next_token(const char **at, char *token, size_t size, bool *repeats)
 	}
 }
 
-/* Completes argument @nr according to one form of the arguments. @args: the arguments before it */
+/* Completes argument @nr of a form of arguments. @args: the arguments before argument @nr */
 static void suggest_argument(const char *form, char **args, int nr, const char *word)
 {
 	bool repeats = false;
@@ -388,7 +388,7 @@ static void complete_line(void)
 	char **args = calloc(line.nr + 1, sizeof(*args));
 	const char *word = line.words[line.nr - 1];
 	const struct argp_option *o = NULL;
-	int i, nr = 0, before = -1;	/* before: arguments before CMD; -1: no CMD yet */
+	int i, nr = 0, before = -1;	/* before: number of arguments before CMD; -1: no CMD yet */
 
 	for (i = 0; args && i < line.nr - 1; i++) {
 		o = before >= 0 ? NULL : option_before_value(line.words[i]);
@@ -410,7 +410,7 @@ static void complete_line(void)
 	exit(EXIT_DONE);
 }
 
-/* Runs @command with --help, which calls describe_options(). @verb: its subcommand, or NULL */
+/* Runs @command with --help, which calls describe_options(). @verb: subcommand, or NULL */
 static int describe_command(const struct command *command, char *verb)
 {
 	char *argv[] = { "trace-ctl", verb ? verb : "--help", verb ? "--help" : NULL, NULL };

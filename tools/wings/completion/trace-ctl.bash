@@ -5,7 +5,7 @@
 _trace_ctl()
 {
 	local IFS=$' \t\n' words line word cut reply value
-	# Not COMP_WORDS, which bash splits at ':' and '='
+	# COMP_LINE, not COMP_WORDS, which bash splits at ':' and '='
 	line=${COMP_LINE:0:COMP_POINT}
 	read -r -a words <<<"$line"
 	[[ $line != *[[:blank:]] ]] || words+=("")
@@ -13,7 +13,7 @@ _trace_ctl()
 		words=("${words[@]:1}")
 	done
 	word=${words[-1]}
-	# bash completes only what follows the last of these.
+	# bash completes only the text after the last ':' or '='.
 	cut=
 	[[ $word != *[:=]* ]] || cut=${word%"${word##*[:=]}"}
 	value=$word

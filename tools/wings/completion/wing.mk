@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Completion scripts for shells, which ask trace-ctl for the words
+# Completion scripts for shells: trace-ctl itself prints the candidates.
 WING_PKGS += libtracefs libtraceevent
 BASHDIR ?= $(DATADIR)/bash-completion/completions
 ZSHDIR ?= $(DATADIR)/zsh/$(if $(filter /usr,$(PREFIX)),vendor-completions,site-functions)

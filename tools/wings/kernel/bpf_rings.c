@@ -17,8 +17,8 @@
 #include "monotonic.h"
 #include "tools/bpf/progs/events.h"
 
-/* Time for which events are held back for sorting, ns: longer than an interrupt, and
- * than a preempted program waits for its CPU */
+/* Time for which events are held back for sorting, ns: longer than an interrupt lasts
+ * and than a preempted program waits for its CPU */
 #define HOLD_NS		20000000ULL
 /* maximum size of the events of a CPU that are held back, bytes */
 #define HELD_MAX	(8U << 20)
@@ -37,11 +37,11 @@ struct cpu_ring {
 	int fd;
 	char *bytes;		/* events that are held back, in order of arrival */
 	size_t used, room;
-	struct held *held;	/* the events in `bytes`, sorted by time, oldest first */
+	struct held *held;	/* for each event in `bytes`, sorted by time, oldest first */
 	size_t nr_held, held_room;
 	__u64 taken;		/* number of events taken from the ring buffer */
 	__u64 full, nested;	/* numbers of events lost before the recording's begin */
-	__u64 refused;		/* those with a time before the ring buffer or in the future */
+	__u64 refused;		/* number of events with a time before opened_ns or in the future */
 	int err;
 };
 
@@ -54,9 +54,9 @@ struct bpf_rings {
 	int map, counts_map;
 	struct ring_counts *counts;	/* array by CPU, mapped from counts_map */
 	size_t counts_size;
-	/* begin and end of the recording, cycles; begin UINT64_MAX: it has not begun */
+	/* begin and end of the recording, cycles; begin is UINT64_MAX until it has begun */
 	__u64 begin, end;
-	/* CLOCK_MONOTONIC when the ring buffers were made, and at the present pump, ns */
+	/* CLOCK_MONOTONIC when the ring buffers were made, and at the last bpf_rings_pump(), ns */
 	__u64 opened_ns, now_ns;
 };
 
@@ -120,8 +120,8 @@ static bool fill_ring(struct tsct_channel *channel, unsigned int cpu,
 	char *at;
 
 	slot = tsct_ring_place(geo, head, tsct_record_size(len));
-	/* Acquire: pairs with the reader's release of the tail, after its last use of
-	 * the bytes that this event overwrites. */
+	/* Acquire: pairs with the reader's release of the tail, after the reader's last
+	 * use of the bytes that this event overwrites. */
 	if (!tsct_ring_fits(geo, slot.head,
 			    smp_load_acquire(&tsct_ring_consumer(channel, cpu)->tail)))
 		return false;
@@ -142,9 +142,9 @@ static void set_lost(struct tsct_channel *channel, unsigned int cpu, unsigned in
 	WRITE_ONCE(tsct_ring_producer(channel, cpu)->lost[cause], events);
 }
 
-/* Moves an event that was held back into the channel. Omits it if it is before the
- * recording's begin or after its end; counts it as refused if its time is impossible. Returns
- * false if the ring is full. */
+/* Moves an event that was held back into the channel. Omits an event before the
+ * recording's begin or after its end. Counts an event with an impossible time as
+ * refused. Returns false if the ring is full. */
 static bool move_event(struct bpf_rings *rings, unsigned int number, const struct held *held)
 {
 	struct cpu_ring *cpu = &rings->cpus[number];
@@ -162,7 +162,7 @@ static bool move_event(struct bpf_rings *rings, unsigned int number, const struc
 			  cpu->bytes + held->at + sizeof(header));
 }
 
-/* Removes the oldest @nr events from those that are held back. */
+/* Removes the oldest @nr events of the events that are held back. */
 static void drop_moved(struct cpu_ring *cpu, size_t nr)
 {
 	size_t i, first = cpu->used;
@@ -178,7 +178,7 @@ static void drop_moved(struct cpu_ring *cpu, size_t nr)
 		cpu->held[i].at -= first;
 }
 
-/* Moves the events of a CPU up to @until (CLOCK_MONOTONIC, ns). Returns their number. */
+/* Moves the events of a CPU up to @until (CLOCK_MONOTONIC, ns). Returns how many. */
 static size_t move_until(struct bpf_rings *rings, unsigned int number, __u64 until)
 {
 	struct cpu_ring *cpu = &rings->cpus[number];

@@ -11,8 +11,8 @@
 #include "lib/core/event_def.h"
 #include "lib/syscalls/syscalls.h"
 
-/* Sets the masks of conditions on a system call. Returns 0 or -errno. @kind: event whose fields
- * conditions can use: BEGIN or END if only starts or ends are recorded, else TSCT_KIND_INSTANT */
+/* Sets the masks of conditions on a system call. Returns 0 or -errno. @kind: kind of the events:
+ * TSCT_KIND_BEGIN or _END if only starts or ends of calls are recorded, else TSCT_KIND_INSTANT */
 static int select_call(struct where_list *list, const struct tsct_syscall *call, __u64 nr,
 		       __u32 kind, struct call_layout *layout)
 {

@@ -6,7 +6,7 @@
  * Only the programs of selected events are loaded. If a process tree is traced, only
  * events of the root process, of its threads and of its descendants are recorded. Events
  * of the recorder itself are never recorded: reading the rings would cause events that
- * fill the rings. Those of interrupts that occur while it runs are recorded.
+ * fill the rings. Events of interrupts that occur while the recorder runs are recorded.
  */
 #include "tools/bpf/progs/buffers.h"
 #include "tools/bpf/progs/conditions.h"
@@ -21,7 +21,7 @@
 /* Values of preempt_dynamic_mode, a variable of the kernel */
 enum { PREEMPT_NONE, PREEMPT_VOLUNTARY, PREEMPT_FULL, PREEMPT_LAZY };
 
-/* No call: a program, or a tracer that replaces calls, may use this number. */
+/* No system call has this number. A program, or a tracer that replaces calls, may use it. */
 #define NR_NONE		(-1)
 #define NR_RT_SIGRETURN	15
 #define NR_EXECVE	59
@@ -36,8 +36,8 @@ const volatile bool has_sys_enter;	/* starts of system calls are recorded */
 const volatile bool sched_switch_stacks;	/* sched_switch has the field `stack` */
 const volatile bool syscall_stacks;	/* events with SYSCALL_ID_STACK have the field `stack` */
 
-/* Conditions on the fields of the scheduler's events, sys_enter and sys_exit, and on those of
- * known calls */
+/* Conditions on the fields of the scheduler's events, sys_enter and sys_exit (where),
+ * and on the fields of system calls with a layout (call_where) */
 const volatile __u32 nr_where;
 const volatile struct where_condition where[NR_KERNEL_BUILT_IN * WHERE_MAX];
 const volatile __u32 nr_call_where;
@@ -59,7 +59,7 @@ static __always_inline bool wanted_task(const struct task_struct *task)
 	return task->tgid && wanted_thread(task->tgid, name);
 }
 
-/* Returns true if an event during the current thread must be recorded because of @task or, with
+/* Returns true if an event that concerns @task must be recorded because of @task or, with
  * @or_current, because of the current thread. BPF can test only the current thread's cgroup. */
 static __always_inline bool wanted_other(const struct task_struct *task, bool or_current)
 {
@@ -85,9 +85,9 @@ int BPF_PROG(follow_fork, struct task_struct *parent, struct task_struct *child)
 
 	if (from == to)
 		return 0;
-	/* If the parent is not tracked, the child is not either. Deletes an entry of the
-	 * child's tgid from the map `tracked`: tgids are used again, so it may be from an
-	 * ended process. */
+	/* If the parent is not tracked, the child must not be tracked either. The map
+	 * `tracked` may still have an entry of an ended process with the child's tgid:
+	 * delete this entry. */
 	if (!bpf_map_lookup_elem(&tracked, &from))
 		bpf_map_delete_elem(&tracked, &to);
 	else if (bpf_map_update_elem(&tracked, &to, &start, BPF_ANY))
@@ -95,7 +95,7 @@ int BPF_PROG(follow_fork, struct task_struct *parent, struct task_struct *child)
 	return 0;
 }
 
-/* Ended processes that are still tracked, the oldest at nr_ended % ENDED_TRACKED */
+/* Ended processes that are still tracked; the oldest one is at nr_ended % ENDED_TRACKED */
 #define ENDED_TRACKED	1024
 static struct {
 	__u32 tgid;
@@ -104,9 +104,9 @@ static struct {
 __u64 nr_ended;
 
 /*
- * Stops tracking a process when its first task has been freed, and ENDED_TRACKED more processes
- * after it: an exiting task still switches away once. The first task may be freed before another
- * one has done so, which was preempted at its end.
+ * Stops tracking a process when its first task and then those of ENDED_TRACKED more
+ * processes were freed: every task switches away once more after its end, and another task
+ * of the process, if it was preempted at its end, may do so after the first task was freed.
  */
 SEC("tp_btf/sched_process_free")
 int BPF_PROG(follow_free, struct task_struct *task)
@@ -183,7 +183,7 @@ static __always_inline s32 cpu_of(const struct task_struct *task)
 	return bpf_core_field_exists(task->thread_info.cpu) ? task->thread_info.cpu : 0;
 }
 
-/* Records that the current thread, or an interrupt of it, makes @task runnable. */
+/* Records that the current thread, or an interrupt during this thread, makes @task runnable. */
 static __always_inline void record_waking(enum built_in_event event,
 					  const struct task_struct *task)
 {
@@ -284,7 +284,7 @@ int BPF_PROG(on_sched_process_exit, struct task_struct *task)
 
 /* ---- system calls ------------------------------------------------------ */
 
-/* Layouts of system calls. Key: the call's number, for 32-bit calls plus CALLS_MAX */
+/* Layouts of system calls. Key: the call's number, plus CALLS_MAX for 32-bit calls */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 2 * CALLS_MAX);
@@ -297,7 +297,7 @@ static __always_inline bool compat_call(void)
 	return bpf_get_current_task_btf()->thread_info.status & TS_COMPAT;
 }
 
-/* Returns the layout of a system call; NULL: it is unknown. */
+/* Returns the layout of a system call, or NULL if the call has no layout. */
 static __always_inline struct call_layout *layout_of(__u32 id, bool compat)
 {
 	struct call_layout *call;
@@ -321,7 +321,7 @@ static __always_inline u64 append_integer(char *to, u64 value, u8 size)
 	return size;
 }
 
-/* Copies a string of the process. Returns the size of the copy with its NUL, bytes.
+/* Copies a string of the current process. Returns the size of the copy with its NUL, bytes.
  * @from: address of the string
  * @unreadable: gets TEXT_UNREADABLE if the string cannot be read; the copy is then
  *	STRING_FAULT */
@@ -339,7 +339,7 @@ static __always_inline u64 append_text(char *to, u64 from, bool is_short, u64 *u
 	return sizeof(STRING_NULL);
 }
 
-/* True if calls may be left out: then the end of a call depends on the decision at its start. */
+/* True if some calls are not recorded: a call's end then depends on the decision at its start */
 #define CALLS_SELECTED	(nr_call_where || filter.rate_ns)
 
 struct {
@@ -350,9 +350,9 @@ struct {
 } held_calls SEC(".maps");
 
 /* When a call starts, a page of a string may not be in memory, and the program cannot
- * wait for the page. When the call ends, the kernel has read the string, so the end's
- * event has it. */
-u64 nr_unreadable; /* number of threads in a call with an unreadable string, or that ended in one */
+ * wait for the page. When the call ends, the kernel has read the string, so the event
+ * at the end has the string. */
+u64 nr_unreadable; /* number of threads in, or ended in, a call with an unreadable string */
 
 static __always_inline void mark_unreadable(void)
 {
@@ -365,8 +365,8 @@ static __always_inline void mark_unreadable(void)
 	}
 }
 
-/* Returns true if a string of the present call was unreadable at its start, and may be
- * readable now. After a successful execve(), the registers with its address are gone. */
+/* Returns true if a string of the present call was unreadable at the call's start, and may be
+ * readable now. After a successful execve(), the registers have no string's address any more. */
 static __always_inline bool take_unreadable(struct held_call *held, const struct pt_regs *regs,
 					    long ret)
 {
@@ -378,8 +378,8 @@ static __always_inline bool take_unreadable(struct held_call *held, const struct
 }
 
 /*
- * number_wanted() and text_wanted() return 1 if an argument or a result satisfies the
- * conditions in the bits of @mask. Not inline, so that the verifier checks each only once.
+ * number_wanted() and text_wanted() return 1 if an argument or a result satisfies the conditions
+ * in the bits of @mask. Not inline, so that the verifier checks each function only once.
  */
 __noinline int number_wanted(__u32 mask, u64 value, __u32 size, __u32 is_signed)
 {
@@ -457,7 +457,7 @@ static __always_inline bool arg_wanted(const struct call_layout *call, __u32 i, 
 	}
 
 /*
- * Writes the arguments of a call. Returns their size in bytes; -1: a condition does not hold.
+ * Writes the arguments of a call. Returns their size, bytes; -1 if a condition does not hold.
  * @may_wait: conditions on strings that cannot be read only set bits of *unreadable; the
  *	call's end tests them
  */
@@ -477,8 +477,8 @@ static __always_inline s64 append_args(const struct call_layout *call,
 	return at;
 }
 
-/* Appends the field `stack` to a payload of @at bytes, if events with the ID @id have it.
- * Returns the new size, bytes. */
+/* Appends the field `stack` to a payload of @at bytes, if events with the ID @id have
+ * this field. Returns the new size, bytes. */
 static __always_inline u64 append_call_stack(void *context, __u32 id, struct buffer *buffer,
 					     u64 at)
 {
@@ -501,7 +501,7 @@ static __always_inline __u32 record_begin(void *context, struct call_layout *cal
 	size = append_args(call, regs, compat, true, buffer->payload, &buffer->unreadable);
 	opaque(size);
 	if (size <= CALL_ARGS_MAX && buffer->unreadable & TEXT_UNTESTED) {
-		state = CALL_HELD;	/* its end tests the conditions */
+		state = CALL_HELD;	/* the call's end tests the conditions */
 	} else if (size <= CALL_ARGS_MAX) {
 		state = CALL_LIMITED;
 		if (within_rate(&call->limit)) {
@@ -547,11 +547,11 @@ static __always_inline void record_call(void *context, struct call_layout *call,
 		mark_unreadable();
 }
 
-/* A thread had a tracer. It may get one again during a call, whose start must be known then. */
+/* A thread had a tracer. If it gets one again during a call, the call's start must be known. */
 bool any_traced;
 
-/* Returns the present call of a thread that has a filter of seccomp, or has or had a tracer, which
- * may answer the call in place of the kernel (PTRACE_SYSEMU); NULL: another thread. */
+/* Returns the present call of a thread that has a filter of seccomp, or has or had a tracer,
+ * which may answer the call in place of the kernel (PTRACE_SYSEMU); NULL for other threads. */
 static __always_inline struct held_call *answerable_call(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -564,8 +564,8 @@ static __always_inline struct held_call *answerable_call(void)
 	return bpf_task_storage_get(&held_calls, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 }
 
-/* Returns the present call at its end if seccomp or a tracer has refused or answered it: then
- * there was no sys_enter, and the registers still have the arguments. NULL: another call */
+/* Returns the present call, at its end, if seccomp or a tracer refused or answered it: there was
+ * no sys_enter then, and the registers still have the arguments. Returns NULL for other calls. */
 static __always_inline struct held_call *refused_call(const struct pt_regs *regs, long ret)
 {
 	struct held_call *held = has_sys_enter ? answerable_call() : NULL;
@@ -573,8 +573,8 @@ static __always_inline struct held_call *refused_call(const struct pt_regs *regs
 
 	if (!held)
 		return NULL;
-	/* The filter or the thread may be new in this call: then the call's start is unknown.
-	 * After a successful execve(), the registers are those of the program. */
+	/* If the filter or the thread came into being in this call, the call's start is
+	 * unknown. After a successful execve(), the registers are those of the program. */
 	refused = held->followed && !held->begun &&
 		(ret || (regs->orig_ax != NR_EXECVE && regs->orig_ax != NR_EXECVEAT));
 	held->followed = 1;
@@ -601,7 +601,7 @@ static __always_inline void begin_none(void)
 		held->none = 1;
 }
 
-/* Returns true if the call of the current thread that ends began with the number NR_NONE. */
+/* Returns true if the current thread's call, which ends, began with the number NR_NONE. */
 static __always_inline bool end_none(void)
 {
 	struct held_call *held = bpf_task_storage_get(&held_calls, bpf_get_current_task_btf(),
@@ -614,7 +614,7 @@ static __always_inline bool end_none(void)
 }
 
 /* Records a call as one event at its end, with the result and the arguments of its start.
- * @has_args: true: @held has the arguments; false: they are still in the registers.
+ * @has_args: @held has the arguments; otherwise, the arguments are still in the registers.
  * @killed: there is no result: records only the start */
 static __always_inline void record_held(void *context, struct call_layout *call,
 					const struct pt_regs *regs, struct held_call *held,
@@ -628,7 +628,7 @@ static __always_inline void record_held(void *context, struct call_layout *call,
 					 &held->missing);
 	else if (held->missing & TEXT_UNMET)
 		return;
-	/* Loads the size again, as otherwise older verifiers lose track of it. */
+	/* Loads the size again, as otherwise older verifiers lose track of its limit. */
 	size = *(volatile u32 *)&held->size;
 	opaque(size);
 	if (size > CALL_ARGS_MAX)
@@ -645,8 +645,8 @@ static __always_inline void record_held(void *context, struct call_layout *call,
 		emit(id, &held->record, size);
 }
 
-/* Returns true if the end of a call must be recorded as an event of its own. Records a call
- * with a condition on its result, or the @refused one (NULL: not refused), as one event. */
+/* Returns true if the end of a call must be recorded as an event of its own. Records a call with
+ * a condition on its result, or a refused call, as one event. @refused: NULL if not refused */
 static __always_inline bool end_wanted(void *context, struct call_layout *call,
 				       const struct pt_regs *regs, long ret, bool compat,
 				       struct held_call *refused)
@@ -679,7 +679,7 @@ static __always_inline bool end_wanted(void *context, struct call_layout *call,
 		at += append_text(buffer->payload + at, register, call->sizes[i], \
 				  &buffer->unreadable)
 
-/* Records the end of a call with all its strings, because one was unreadable at the start. */
+/* Records the end of a call with all strings, if a string was unreadable at the call's start. */
 static __always_inline void record_end_with_strings(const struct call_layout *call,
 						    const struct pt_regs *regs, long ret)
 {
@@ -776,7 +776,7 @@ static __always_inline void record_enter(void *context, const struct pt_regs *re
 	record_unknown(regs, id, compat);
 }
 
-/* If only ends are recorded, starts show which calls with number NR_NONE are not rt_sigreturn. */
+/* Even if only ends are recorded, starts tell calls with the number NR_NONE from rt_sigreturn. */
 static __always_inline void at_enter(void *context, const struct pt_regs *regs, long id)
 {
 	if (!has_sys_enter && id == NR_NONE)
@@ -786,14 +786,14 @@ static __always_inline void at_enter(void *context, const struct pt_regs *regs, 
 }
 
 /* From Linux 6.13 on, programs of system calls can be preempted. While a program is
- * preempted, the kernel does not run it for other threads on that CPU. Therefore each
- * program exists twice: the second one runs after the first, and records the event if
- * the first was not run for the thread. */
+ * preempted, the kernel does not run this program for other threads on that CPU.
+ * Therefore each program exists twice: the second one runs after the first, and records
+ * the event if the first one was not run for the thread. */
 bool preemptible;
 
-/* Finds out if programs of system calls can be preempted. With preempt=none or
- * preempt=voluntary they cannot, and need no second programs. Run before the others are
- * attached. */
+/* Finds out if programs of system calls can be preempted, so that second programs are
+ * needed. With preempt=none or preempt=voluntary they cannot. Runs before the other
+ * programs are attached. */
 SEC("syscall")
 int find_preemption(void *unused)
 {
@@ -805,7 +805,7 @@ int find_preemption(void *unused)
 	return 0;
 }
 
-__u64 preempt_count, cpu_offsets;	/* result of find_counts, as in struct kernel_filter */
+__u64 preempt_count, cpu_offsets;	/* results of find_counts, as in struct kernel_filter */
 
 /* Finds variables of the kernel for the programs of other objects. Returns -EPERM if the kernel
  * hides their addresses. */
@@ -831,7 +831,7 @@ int find_counts(void *unused)
 /* Numbers of events for which only the second programs were run */
 struct second_runs second_runs;
 
-/* Flags of a thread: the first program was run, and the second program has not run yet */
+/* Flags of a thread: the first program was run, but the second program was not run yet */
 enum { FIRST_ENTER = 1, FIRST_EXIT = 2 };
 
 struct {
@@ -841,7 +841,7 @@ struct {
 	__type(value, struct first_runs);
 } first_runs SEC(".maps");
 
-/* Returns the current thread's flags FIRST_*, or NULL. Only its own programs change them. */
+/* Returns the current thread's flags FIRST_*, or NULL. Only this thread's programs change them. */
 static __always_inline u8 *runs_of_thread(void)
 {
 	__u32 tid = bpf_get_current_pid_tgid(), key = tid / FIRST_RUNS_TIDS;
@@ -859,7 +859,7 @@ static __always_inline void first_run(u8 program)
 		*runs |= program;
 }
 
-/* Returns true, and counts the event in *count, if its first program was not run. */
+/* Returns true, and increments *count, if the first program was not run for the event. */
 static __always_inline bool second_run(u8 program, u64 *count)
 {
 	u8 *runs = runs_of_thread();
@@ -875,8 +875,8 @@ static __always_inline bool second_run(u8 program, u64 *count)
 }
 
 /*
- * libbpf attaches programs in the order of this file. sys_exit comes before sys_enter, so
- * that each system call whose start is recorded also has an end.
+ * libbpf attaches programs in the order of this file. The programs of sys_exit come before
+ * those of sys_enter, so that each recorded start of a system call has a recorded end.
  */
 SEC("tp_btf/sys_exit")
 int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)

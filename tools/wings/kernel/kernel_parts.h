@@ -18,20 +18,20 @@ struct kernel_source;		/* BPF programs that are loaded and attached */
 
 /* Selects the events that are recorded; all zero: the events of the whole system */
 struct kernel_select {
-	/* processes to record, with present and later descendants; nr_roots 0: all */
+	/* processes to record, with all descendants; nr_roots 0: all processes */
 	const pid_t *roots;
 	unsigned int nr_roots;
 	const char *name;	/* only threads with this name, of 15 bytes at most; NULL: any */
 	const char *cgroup;	/* directory of a cgroup (version 2); NULL: any */
 	const struct tsct_filter_ranges *cpus;	/* CPUs to record; NULL: all */
-	/* CPUs with most events; the others get small ring buffers of BPF; NULL: all */
+	/* CPUs with most events; all other CPUs get small ring buffers of BPF; NULL: all CPUs */
 	const cpu_set_t *ring_cpus;
 	bool short_of_memory;	/* a limit of memory made the channel's rings smaller */
 	struct where_list *where;	/* conditions on the fields of events; NULL: none */
 	/* rate limit of each event, see where_rate(); 0: none */
 	uint64_t rate_ns, rate_early_ns;
-	/* events with stacks: their names with * and ?, or texts of -e, separated by commas;
-	 * "": all events; NULL: none */
+	/* events with stacks: names of events, with * and ?, or arguments of -e,
+	 * separated by commas; "": all events; NULL: no events */
 	const char *stacks;
 };
 
@@ -44,35 +44,35 @@ int kernel_source_known(const char *event);
  *	this process; must outlive the source
  * @clock: clock of the recording; must outlive the source
  * @events: names of events, groups or probes
- * @select: selects threads, and events by conditions and rate
+ * @select: selects threads, and selects events by conditions and rate
  *
- * Loads and attaches the BPF programs, except those of probes: kernel_source_attach() does
- * that. Returns 0 or -errno. Not thread-safe, because
- * libbpf's log is process-wide.
+ * Loads and attaches the BPF programs, except the programs of probes, which
+ * kernel_source_attach() loads and attaches. Returns 0 or -errno. Not thread-safe,
+ * because libbpf's log is process-wide.
  */
 int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *clock,
 		       const char *const *events, unsigned int nr,
 		       const struct kernel_select *select, struct kernel_source **ret);
 
-/* Loads and attaches the program of the next probe, as kernel_source_open() does. Returns the
- * number of probes that are left; 0: all programs are attached; or -errno. */
+/* Loads and attaches the program of the next probe. Returns the number of probes that
+ * are left, 0 if all programs are attached, or -errno. */
 int kernel_source_attach(struct kernel_source *source);
 
-/* Begins the recording at @begin, in cycles. Without the module, omits earlier events, and
- * those lost before the last call of kernel_source_pump(). */
+/* Begins the recording at @begin, in cycles. Without the module, omits earlier events,
+ * and does not count events lost before the last call of kernel_source_pump(). */
 void kernel_source_begin(struct kernel_source *source, uint64_t begin);
 
 /*
  * Moves events from BPF's ring buffers into the channel, or discards them before
- * kernel_source_begin(); with the module, there is nothing to move. Call it before the
- * channel is read. Returns 0 or -errno.
+ * kernel_source_begin(); with the module, there are no events to move. Call it before
+ * the channel is read. Returns 0 or -errno.
  */
 int kernel_source_pump(struct kernel_source *source);
 
 /*
- * Detaches the programs and waits for those that run: no more events are recorded. The caller
- * then calls kernel_source_flush() and reads the channel, until kernel_source_flush() returns 0.
- * Returns 0, or -errno if it could not wait: then programs may still record events.
+ * Detaches the programs and waits for programs that run, so that no more events are recorded. The
+ * caller then calls kernel_source_flush() and reads the channel, until kernel_source_flush()
+ * returns 0. Returns 0, or -errno if it could not wait, so that programs may still record events.
  */
 int kernel_source_stop(struct kernel_source *source);
 
@@ -80,8 +80,8 @@ int kernel_source_stop(struct kernel_source *source);
  * into the channel. Returns the number of events moved, or -errno. */
 int kernel_source_flush(struct kernel_source *source, uint64_t end);
 
-/* Callback: takes a record of the statedump. @kind: enum statedump_kind. Returns 0, or
- * -errno, which ends kernel_source_statedump(). */
+/* Callback: receives a record of the statedump. @kind: enum statedump_kind. Returns 0,
+ * or -errno, which ends kernel_source_statedump(). */
 typedef int statedump_take(void *context, unsigned int kind, uint64_t cycles,
 			   const void *payload, size_t size);
 
@@ -96,23 +96,23 @@ int kernel_source_statedump(struct kernel_source *source, statedump_take *take, 
 void kernel_source_limited(const struct kernel_source *source, take_dropped *take,
 			   void *context);
 
-/* Counts of events and reports that are not recorded so far */
+/* Numbers of events and reports that were not recorded so far */
 struct kernel_figures {
 	/* upper bound of the number of events that were missed: if an event occurs while a BPF
 	 * program runs on the same CPU, the kernel does not run the program again */
 	unsigned long missed;
-	bool counts_missed;	/* false: events that some probes missed are not counted */
-	unsigned long untracked;	/* processes for which the map of processes had no room */
-	unsigned long missing;	/* events in ring buffers of BPF, not moved into the channel */
+	bool counts_missed;	/* false: `missed` lacks the events of some probes */
+	unsigned long untracked;	/* processes for which the map `tracked` had no room */
+	unsigned long missing;	/* events that are still in ring buffers of BPF */
 	unsigned long refused;	/* events with impossible times */
-	/* reports for the statedump, and stacks of which the kernel refused a part */
+	/* lost reports for the statedump; stacks of which the kernel refused a part */
 	unsigned long statedump_lost, stacks_refused;
-	/* network events without the kernel's addresses: */
-	unsigned long unnumbered;	/* events with the message number 0: unknown */
-	bool fragments;		/* no message number if a datagram's first bytes are in fragments */
+	/* effects of unknown kernel addresses: */
+	unsigned long unnumbered;	/* events with the message number 0 (unknown) */
+	bool fragments;		/* datagrams with first bytes in fragments have no message number */
 	bool interrupts;	/* nested packets are missed, and stacks are not taken */
 	bool own;		/* events of interrupts are missed while the recorder runs */
-	bool hidden;		/* the kernel hides its addresses; false: it has none */
+	bool hidden; /* true: the kernel hides these addresses; false: it does not list them */
 };
 
 void kernel_source_figures(const struct kernel_source *source, struct kernel_figures *ret);
@@ -120,22 +120,22 @@ void kernel_source_figures(const struct kernel_source *source, struct kernel_fig
 /* Stops the source and frees it. NULL is allowed. */
 void kernel_source_close(struct kernel_source *source);
 
-/* The parts of the source are ring buffers, and the BPF objects besides `kernel`. Functions that
- * open a part return 0 or -errno; not all set bpf_errors_why(). Functions that close a part
- * accept NULL. */
+/* The parts of the source are the ring buffers and the BPF objects other than `kernel`.
+ * Functions that open a part return 0 or -errno; not all set bpf_errors_why().
+ * Functions that close a part accept NULL. */
 
 /* ---- ring buffers of events: bpf_rings.c ------------------------------------ */
 
 /*
- * Ring buffers of BPF, one per CPU, in which BPF programs record events without the
- * module. The recorder moves the events into the rings of a channel, sorted by time, with
- * cycles in place of CLOCK_MONOTONIC. A pointer that is NULL: events go to the module
+ * Ring buffers of BPF, one per CPU, in which BPF programs record events without the module.
+ * The recorder moves the events into the rings of a channel, sorted by time, with cycles in
+ * place of CLOCK_MONOTONIC. If the pointer to this struct is NULL, events go to the module.
  */
 struct bpf_rings;
 
 /*
  * bpf_rings_open - make a ring buffer for each CPU, of the size of the channel's rings
- * @cpus: CPUs with most events; others get a ring buffer of 64 KiB at most; NULL: all CPUs
+ * @cpus: CPUs with most events; the others get ring buffers of 64 KiB at most; NULL: all CPUs
  * @channel: channel with TSCT_CHANNEL_KERNEL, open for writing. @channel and @clock must
  *	outlive the ring buffers.
  * @shared: gets the maps `rings` and `counts`
@@ -146,16 +146,16 @@ void bpf_rings_close(struct bpf_rings *rings);
 
 /*
  * bpf_rings_pump - move events into the rings of the channel
- * @is_last: all programs are detached: moves all events. The caller repeats the call with
- *	the same @end until it returns 0, because the channel's rings may fill up. Before
- *	bpf_rings_begin(), discards events
+ * @is_last: all programs are detached, so move all events. The caller repeats the call
+ *	with the same @end until the result is 0, because the channel's rings may fill up.
+ *	Discards the events if bpf_rings_begin() was not called
  * @end: end of the recording, cycles. Omits later events, so that all programs and CPUs
  *	end at the same time
  *
  * A program that interrupts another one on its CPU records a later time first. Therefore,
  * unless @is_last, the events of the last HOLD_NS are held back and sorted. An event that
- * arrives even later is moved out of order, and the recording counts it as lost
- * (disorder). Returns the number of events moved, or -errno.
+ * arrives after more than HOLD_NS is moved out of order, and the recording counts it as
+ * lost (disorder). Returns the number of events moved, or -errno.
  */
 int bpf_rings_pump(struct bpf_rings *rings, bool is_last, uint64_t end);
 
@@ -183,19 +183,19 @@ void statedump_ring_close(struct statedump_ring *ring);
 /*
  * statedump_ring_pump - call @take with the records in the ring buffer, for up to 5 ms
  *
- * Returns 0; 1: there may be more records; the error of @take; or -errno. While there are
- * no clock params, the records stay in the ring buffer.
+ * Returns 0, 1 if there may be more records, the error of @take, or -errno. As long as
+ * there are no clock params, the records stay in the ring buffer.
  */
 int statedump_ring_pump(struct statedump_ring *ring, statedump_take *take, void *context);
 
-/* Returns a number that BPF programs count. @count: enum statedump_count */
+/* Returns a count that BPF programs keep. @count: enum statedump_count */
 unsigned long statedump_ring_count(const struct statedump_ring *ring, unsigned int count);
 
 /* ---- system calls: call_layouts.c --------------------------------------------- */
 
 /* Sets the layouts of the events of all system calls in the map `calls`, with the conditions
- * of @where, NULL: none. @stacks: as in struct kernel_select. @kind: TSCT_KIND_INSTANT, or
- * BEGIN or END if only starts or ends are recorded */
+ * of @where (NULL: none). @stacks: as in struct kernel_select. @kind: TSCT_KIND_BEGIN or _END
+ * if only starts or ends of calls are recorded, else TSCT_KIND_INSTANT */
 int call_layouts_set(int map, struct where_list *where, const char *stacks, __u32 kind);
 
 /* Calls @take with the name of each system call's event that the rate limit dropped. */
@@ -207,13 +207,13 @@ void call_layouts_limited(int map, take_dropped *take, void *context);
  * the statedump */
 struct tasks_bpf;
 
-/* Finds this process's tgid in the initial pid namespace, as BPF programs see it, and its own
- * pid namespace. Sets members self_* of @filter. */
+/* Finds this process's tgid in the initial pid namespace, which BPF programs use, and
+ * the pid namespace of this process. Sets members self_* of @filter. */
 int task_source_find_self(const struct bpf_shared *shared, struct kernel_filter *filter);
 
 /*
- * Tracks the processes @roots and their descendants. Reports the present threads, and
- * later changes, for the statedump. The caller destroys *ret_tasks, even after an error.
+ * Tracks the processes @roots and their descendants. Reports the present threads, and later
+ * changes of threads, for the statedump. The caller destroys *ret_tasks, even after an error.
  */
 int task_source_open(const struct bpf_shared *shared, const pid_t *roots,
 		     unsigned int nr_roots, struct tasks_bpf **ret_tasks);
@@ -227,12 +227,12 @@ struct net_bpf;		/* programs of network events; NULL: none is selected */
  * @list: conditions; NULL: none
  * @stacks: as in struct kernel_select
  * @ids: IDs of the built-in events, by their index; 0: not selected
- * @ret_bpf: unchanged if no network event is selected; destroy it even after an error
+ * @ret_bpf: unchanged if no network event is selected; destroy *ret_bpf even after an error
  */
 int net_source_open(const struct bpf_shared *shared, struct where_list *list,
 		    const char *stacks, const int *ids, struct net_bpf **ret_bpf);
 
-/* Adds the figures of network events to those of *ret. NULL: no network events */
+/* Adds the figures of network events to *ret. @bpf: NULL if no network event is selected */
 void net_source_figures(const struct net_bpf *bpf, struct kernel_figures *ret);
 /* As kernel_source_limited(), of network events */
 void net_source_limited(const struct net_bpf *bpf, take_dropped *take, void *context);

@@ -26,7 +26,7 @@
 
 BPF_OPEN(kernel)
 
-/* sizes of the ring buffer of the statedump: usual, and if memory is short, bytes */
+/* usual size of the statedump's ring buffer, and its size if memory is short, bytes */
 #define STATEDUMP_BYTES		(4U << 20)
 #define STATEDUMP_BYTES_LEAST	(512U << 10)
 
@@ -51,8 +51,8 @@ int kernel_source_known(const char *event)
 	return probe_is_probe(event) || built_in_select(event) != 0;
 }
 
-/* Adds the events with a name: built-in events to *set, probes to the source. Returns 0
- * or -errno. */
+/* Adds the events that @name selects: built-in events to *set, probes to @source.
+ * Returns 0 or -errno. */
 static int select_one(struct kernel_source *source, const char *name, unsigned int *set)
 {
 	unsigned int events;
@@ -97,8 +97,8 @@ static bool is_event_with_stack(const struct kernel_source *source, unsigned int
 	return source->probes && probe_set_matches(source->probes, pattern);
 }
 
-/* Checks that each pattern of --stack selects an event that can have a stack; without patterns,
- * that there is one. */
+/* Checks that each pattern of --stack selects an event that can have a stack or,
+ * without patterns, that an event can have a stack. */
 static int check_stacks(const struct kernel_source *source, unsigned int set)
 {
 	const char *at = source->stacks;
@@ -151,7 +151,7 @@ static int define_events(const struct kernel_source *source, struct tsct_channel
 
 /* ---- programs ------------------------------------------------------------ */
 
-/* Makes the filter, a constant of all programs. */
+/* Makes the filter, which is a constant in all programs. */
 static void make_filter(struct kernel_source *source, const struct kernel_select *select)
 {
 	struct kernel_filter *filter = &source->shared.filter;
@@ -200,9 +200,9 @@ static int make_maps(struct kernel_source *source)
 }
 
 /*
- * The kernel ends an update of a map of maps with synchronize_rcu(), which waits for all
- * non-sleepable programs on any CPU; membarrier(2) does not on kernels with nohz_full or with
- * one CPU. Detaching waits for sleepable programs.
+ * Waits for programs that run. The kernel ends an update of a map of maps with
+ * synchronize_rcu(), which waits for non-sleepable programs on all CPUs. membarrier(2)
+ * does not wait with nohz_full or with one CPU. Detaching waits for sleepable programs.
  */
 static int wait_for_programs(const struct kernel_source *source)
 {
@@ -228,7 +228,7 @@ static int make_wait_map(struct kernel_source *source)
 	return source->wait_map < 0 ? bpf_errors_step(-errno, "make a map for") : 0;
 }
 
-/* Returns the largest number that a thread can have. */
+/* Returns the limit of thread IDs. */
 static unsigned int read_pid_max(void)
 {
 	FILE *file = fopen("/proc/sys/kernel/pid_max", "re");
@@ -241,7 +241,7 @@ static unsigned int read_pid_max(void)
 	return max;
 }
 
-/* Sets whether the second programs of system calls, see `preemptible`, are loaded. */
+/* Selects whether the second programs of system calls (see `preemptible`) are loaded. */
 static void configure_second(struct kernel_bpf *bpf, unsigned int set)
 {
 	const bool may_be_preempted = bpf_kernel_since(6, 13) &&
@@ -256,7 +256,7 @@ static void configure_second(struct kernel_bpf *bpf, unsigned int set)
 					 read_pid_max() / FIRST_RUNS_TIDS + 1);
 }
 
-/* Sets whether the second programs, if they are loaded, are attached. Returns 0 or -errno. */
+/* Selects whether the second programs, if they are loaded, are attached. Returns 0 or -errno. */
 static int select_second(struct kernel_bpf *bpf)
 {
 	LIBBPF_OPTS(bpf_test_run_opts, options);
@@ -297,7 +297,7 @@ static struct bpf_program *sched_program(const struct kernel_bpf *bpf, enum buil
 	return programs[event];
 }
 
-/* Sets the constants and maps of the built-in programs, and which of them are loaded. */
+/* Sets the constants and maps of the built-in programs, and selects the programs to load. */
 static int configure(struct kernel_source *source, unsigned int set, const int *ids)
 {
 	struct kernel_bpf *bpf = source->bpf;
@@ -351,7 +351,7 @@ static int check_prerequisites(struct tsct_channel *channel)
 
 /* ---- interface --------------------------------------------------------- */
 
-/* Selects the events, and makes the filter and the conditions of all programs. */
+/* Selects the events. Makes the filter and the conditions of all programs. */
 static int select_events(struct kernel_source *source, const char *const *events,
 			 unsigned int nr, const struct kernel_select *select, unsigned int *set)
 {
@@ -363,14 +363,14 @@ static int select_events(struct kernel_source *source, const char *const *events
 	source->stacks = select->stacks;
 	source->where = select->where;
 	make_filter(source, select);
-	/* Before Linux 6.12, sleepable programs take stacks without the necessary lock. */
+	/* Before Linux 6.12, sleepable programs take stacks without the lock that is needed. */
 	source->shared.may_sleep_with_stacks = bpf_kernel_since(6, 12);
 	if (!error && source->probes)
 		error = probe_set_check_processes(source->probes, select->roots, select->nr_roots);
 	return error ?: check_stacks(source, *set);
 }
 
-/* Makes the secret of the stacks' hashes, and the ring buffers. */
+/* Makes the secret factor of hashes, and the ring buffers. */
 static int make_shared(struct kernel_source *source, struct tsct_channel *channel,
 		       const struct tsct_clock *clock, const struct kernel_select *select)
 {
@@ -416,8 +416,8 @@ static int open_kernel(struct kernel_source *source, const struct kernel_select 
 		bpf_errors_step(kernel_bpf__attach(source->bpf), "attach");
 }
 
-/* A step runs only if all steps before it succeeded. kernel_source_close() also frees a
- * source of which only some steps ran. */
+/* Each step runs only if all earlier steps succeeded. kernel_source_close() can free a
+ * source after any step. */
 int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *clock,
 		       const char *const *events, unsigned int nr,
 		       const struct kernel_select *select, struct kernel_source **ret)
@@ -494,8 +494,8 @@ int kernel_source_statedump(struct kernel_source *source, statedump_take *take,
 }
 
 /*
- * Returns an upper bound of the number of system calls' starts, or ends, that neither program
- * recorded. @recorded: number of those that the second recorded because the first missed them
+ * Returns an upper bound of the number of starts, or ends, of system calls that neither program
+ * recorded. @recorded: number that the second program recorded, because the first missed them
  */
 static unsigned long calls_missed(const struct kernel_bpf *bpf,
 				  const struct bpf_program *first,

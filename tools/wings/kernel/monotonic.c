@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Converts clock segments, which give CLOCK_REALTIME, to lines that give CLOCK_MONOTONIC */
+/* Converts clock segments, which map cycles to CLOCK_REALTIME, to lines of CLOCK_MONOTONIC */
 
 #include "lib/client/gettime.h"
 #include "monotonic.h"
 
 #define TRIES		5
 #define COARSE_TRIES	100
-/* largest difference between a known and a measured offset, beyond their errors, ns */
+/* largest difference of a measured offset from the known one, besides their errors, ns */
 #define SLACK_NS	1000
 
 /*
@@ -94,7 +94,7 @@ void monotonic_update(struct monotonic *m, const struct tsct_clock_segment *segm
 	m->offset_ns = epoch_offset(m, last, now);
 	m->epoch = last->epoch;
 	m->nr_lines = 0;
-	/* Keeps the lines of earlier epochs: each was made with the offset of its epoch. */
+	/* Keep the lines of earlier epochs, which were made with the offsets of their epochs. */
 	while (nr_old < old.nr_lines && old.lines[nr_old].epoch != m->epoch)
 		nr_old++;
 	for (i = 0; i < nr_old; i++)

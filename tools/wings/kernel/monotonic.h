@@ -21,11 +21,11 @@ struct monotonic_line {
 	uint32_t epoch;
 };
 
-/* Clocks that were read at one moment */
+/* Readings of several clocks at one moment */
 struct monotonic_reading {
 	uint64_t cycles;
 	int64_t ns;		/* CLOCK_MONOTONIC, ns */
-	uint64_t error_ns;	/* the counter was `cycles` at the time ns +- error_ns */
+	uint64_t error_ns;	/* the counter was `cycles` at ns +- error_ns */
 	/* CLOCK_REALTIME - CLOCK_MONOTONIC, exact, ns */
 	int64_t offset_ns;
 };
@@ -34,11 +34,11 @@ struct monotonic_reading {
 struct monotonic {
 	struct monotonic_line lines[MONOTONIC_LINES];	/* oldest first */
 	unsigned int nr_lines;
-	uint32_t epoch;		/* the latest epoch; offset_ns is its offset */
+	uint32_t epoch;		/* the latest epoch, to which offset_ns belongs */
 	int64_t offset_ns;	/* CLOCK_REALTIME - CLOCK_MONOTONIC, ns */
 };
 
-/* Reads the clocks a few times, and returns the readings with the smallest error. */
+/* Reads the clocks a few times. Sets *ret to the readings with the smallest error. */
 void monotonic_read(const struct tsct_clock *clock, struct monotonic_reading *ret);
 
 /*
@@ -47,10 +47,10 @@ void monotonic_read(const struct tsct_clock *clock, struct monotonic_reading *re
  * @nr: number of segments, 1 to MONOTONIC_LINES / 2
  * @now: readings that were made after the segments were read
  *
- * Call it again before later times are converted. After a step of CLOCK_REALTIME, until the
- * clock begins a new epoch, its last segment and the known offset are still those from before
- * the step. An offset that contradicts @now is replaced by the offset that @now and the last
- * segment give.
+ * Call this function again before times after @now are converted. After a step of
+ * CLOCK_REALTIME, until the clock begins a new epoch, the clock's last segment and the
+ * known offset are from before the step. If the known offset contradicts @now, the
+ * offset computed from @now and the last segment is used.
  */
 void monotonic_update(struct monotonic *m, const struct tsct_clock_segment *segments,
 		      unsigned int nr, const struct monotonic_reading *now);
@@ -59,12 +59,12 @@ void monotonic_update(struct monotonic *m, const struct tsct_clock_segment *segm
  * monotonic_follow - read the clocks and convert the clock's present segments
  * @ret_now: the readings
  *
- * Returns 1; 0: the clock has no segments yet; or -errno of tsct_clock_segments().
+ * Returns 1, 0 if the clock has no segments yet, or -errno of tsct_clock_segments().
  */
 int monotonic_follow(struct monotonic *m, const struct tsct_clock *clock,
 		     struct monotonic_reading *ret_now);
 
-/* Returns the counter value at time @ns of CLOCK_MONOTONIC, by the line valid at that time. */
+/* Returns the cycles at time @ns of CLOCK_MONOTONIC, by the line that is valid at this time. */
 uint64_t monotonic_to_cycles(const struct monotonic *m, uint64_t ns);
 
 #endif /* TSCT_TOOLS_MONOTONIC_H */

@@ -9,10 +9,10 @@
  * and the first bytes.
  *
  * The programs attach where a socket passes a packet to IP, and where a socket receives
- * a packet from IP. So each packet has one event at each end, however many bridges,
- * tunnels and network namespaces it passes, and a forwarded packet has no event. A
- * large buffer (TSO, GSO, GRO) has an event for each packet in it, because sender and
- * receiver combine packets differently.
+ * a packet from IP. So each packet has one event at its sender and one at its receiver,
+ * even if it passes bridges, tunnels and network namespaces. Forwarding a packet causes
+ * no event. A large buffer (TSO, GSO, GRO) has an event for each packet in it, because
+ * sender and receiver combine packets differently.
  */
 #include <linux/tcp.h>
 #include <linux/udp.h>
@@ -58,7 +58,7 @@ struct packet {
 
 /*
  * Addresses of the kernel's array of struct page and of its direct map of memory. These
- * values are of kernels that have no variables for them; else find_memory() sets them.
+ * values hold on kernels without variables for them. On others, find_memory() sets them.
  */
 __u64 pages = 0xffffea0000000000ULL;
 __u64 memory = 0xffff888000000000ULL;
@@ -67,9 +67,9 @@ __u64 memory = 0xffff888000000000ULL;
 struct net_unknown unknown;
 
 /*
- * Reads the variable @name of the kernel into @base, which stays unchanged if there is
- * no such variable. Returns false if the variable may exist, but cannot be read: kernels
- * without KALLSYMS_ALL list no variables, so @init_task is missing, too.
+ * Reads the variable @name of the kernel into @base. Leaves @base unchanged if there is
+ * no such variable. Returns false if the variable may exist, but cannot be read:
+ * kernels without KALLSYMS_ALL list no variable, not even @init_task.
  */
 static __always_inline bool read_base(const char *name, int len, __u64 *base)
 {
@@ -84,8 +84,8 @@ static __always_inline bool read_base(const char *name, int len, __u64 *base)
 		!bpf_kallsyms_lookup_name(init_task, sizeof(init_task), 0, &address);
 }
 
-/* Finds the addresses of the kernel's array of struct page and of its direct map. Run once, before
- * the other programs are attached. */
+/* Finds the addresses of the kernel's array of struct page and of its direct map. Runs
+ * once, before the other programs are attached. */
 SEC("syscall")
 int find_memory(void *unused)
 {
@@ -97,8 +97,8 @@ int find_memory(void *unused)
 }
 
 /*
- * Defines two programs for a kernel function that runs in processes and in interrupts:
- * one for each, because the kernel does not run a program that interrupts itself. In
+ * Defines two programs for a kernel function, one for calls in processes and one for calls
+ * in interrupts, because the kernel does not run a program that interrupts itself. In
  * @call, `context` is the context of the program, or NULL in interrupts.
  */
 #define NET_PROGRAMS(name, function, call, ...)					\
@@ -122,8 +122,8 @@ static __always_inline u64 page_address(u64 page)
 	return memory + (page - pages) / bpf_core_type_size(struct page) * 4096;
 }
 
-/* Returns the address of part @i of the payload (0: linear part; else: fragment @i - 1);
- * 0: no such part, in device memory, or unknown. *len: size of the part, bytes */
+/* Returns the address of part @i of the payload (0: linear part; else: fragment @i - 1), or 0
+ * for a missing part, device memory or an unknown address. *len: size of the part, bytes */
 static __always_inline u64 find_part(const struct packet *p, u32 i, u64 *len)
 {
 	struct fragment f;
@@ -148,8 +148,8 @@ struct payload_copy {
 	u64 skip;		/* number of payload bytes to skip first */
 	u64 want;		/* number of bytes to copy */
 	u64 done;		/* number of bytes copied so far */
-	/* Copied payload, at most HASHED bytes. The array has room for twice as many:
-	 * for the BPF verifier, offset and length of a copy may both be HASHED. */
+	/* Copied payload, at most HASHED bytes. The array has twice this size, because the
+	 * BPF verifier assumes that offset and length of a copy may both be HASHED. */
 	u64 words[2 * HASHED / 8];
 };
 
@@ -177,9 +177,9 @@ static long copy_part(u32 i, struct payload_copy *c)
 	return c->done >= c->want;
 }
 
-/* Returns a hash of a datagram's size and its first bytes, which begin @skip bytes into
- * the payload; 0: these cannot be read. The payload's split into fragments does not
- * affect the hash. */
+/* Returns a hash of a datagram's size and first bytes, or 0 if these bytes cannot be
+ * read. The datagram begins @skip bytes into the payload. Fragments of the payload do
+ * not affect the hash. */
 static __always_inline u64 hash_payload(struct packet *p, u32 skip, u32 bytes)
 {
 	struct payload_copy c = { .packet = p, .skip = skip };
@@ -198,7 +198,7 @@ static __always_inline u64 hash_payload(struct packet *p, u32 skip, u32 bytes)
 
 /* ---- events -------------------------------------------------------------- */
 
-/* Emits the event of a packet. @buffer: the event, complete except `message` and `bytes`.
+/* Emits the event of a packet. @buffer: the event, still without `message` and `bytes`.
  * @message: number of the message; 0: unknown */
 static __always_inline long emit_one(const struct packet *p, struct buffer *buffer, u32 bytes,
 				     u64 message)
@@ -221,13 +221,13 @@ static __always_inline long emit_one(const struct packet *p, struct buffer *buff
 	return 0;
 }
 
-/* Returns the size of the packet that begins @skip bytes into the whole payload. */
+/* Returns the payload size of the packet that begins @skip bytes into the whole payload. */
 static __always_inline u32 packet_bytes(const struct packet *p, u32 skip)
 {
 	return p->bytes - skip < p->size ? p->bytes - skip : p->size;
 }
 
-/* Context of a bpf_loop() callback. The verifier requires it to be on the program's stack. */
+/* Context of a bpf_loop() callback, which the verifier requires on the program's stack */
 struct emit_loop {
 	struct packet *packet;
 	struct buffer *buffer;
@@ -251,7 +251,7 @@ static long emit_datagram(u32 i, struct emit_loop *loop)
 	return emit_one(p, loop->buffer, bytes, hash ? hash64(p->flow, hash) : 0);
 }
 
-/* Emits an event for each TCP segment. Not inline, so that the verifier checks it once. */
+/* Emits an event for each TCP segment. The verifier checks a __noinline function only once. */
 __noinline int emit_segments(struct packet *p, struct buffer *buffer)
 {
 	struct emit_loop loop = { p, buffer };
@@ -273,8 +273,8 @@ __noinline int emit_datagrams(struct packet *p, struct buffer *buffer)
 	return 0;
 }
 
-/* Sockets of tracked processes. BPF_F_CLONE: a socket accepted from a listening socket
- * in this map gets an entry, too. */
+/* Sockets of tracked processes. By BPF_F_CLONE, a socket that is accepted from a
+ * listening socket in this map also gets an entry. */
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC | BPF_F_CLONE);
@@ -368,9 +368,9 @@ static __always_inline u32 append_remote(struct net_event *event, const void *ad
 }
 
 /*
- * Emits the events of the packets in an sk_buff. @context: context of the program; NULL:
- * an interrupt, where the stack would be that of an unrelated thread. So takes no stack if
- * interrupts cannot be distinguished from threads.
+ * Emits the events of the packets in an sk_buff. @context: context of the program, or
+ * NULL in an interrupt, where no stack is taken, because the stack would be that of an
+ * unrelated thread. Takes no stack if interrupts cannot be told from threads.
  */
 static __always_inline int emit_packets(void *context, struct packet *p,
 					const struct ends *ends, bool sent)
@@ -465,8 +465,8 @@ static __always_inline bool set_udp(struct packet *p, const struct sk_buff *skb,
 	return true;
 }
 
-/* Sets @p to a received packet. Returns false if it must not be recorded: raw sockets
- * receive copies of packets for other sockets. */
+/* Sets @p to a received packet. Returns false if the packet must not be recorded,
+ * because it is a copy, for a raw socket, of a packet for another socket. */
 static __always_inline bool set_received(struct packet *p,
 					 const struct sock *sk,
 					 const struct sk_buff *skb, u64 at,
@@ -481,7 +481,7 @@ static __always_inline bool set_received(struct packet *p,
 	       set_udp(p, skb, at, ends);
 }
 
-/* Reads the addresses from the IP header. Returns false if that fails. @v6: it is IPv6 */
+/* Reads the addresses from the IP header (@v6: of IPv6). Returns false if they are unreadable. */
 static __always_inline bool read_addresses(const struct sk_buff *skb,
 					   bool v6, struct ends *ends)
 {
@@ -504,7 +504,7 @@ static __always_inline u64 transport_of(const struct sk_buff *skb)
 
 /* ---- TCP transmit -------------------------------------------------------- */
 
-/* The packet has no IP header yet: its addresses are in @ends, its route is in the socket. */
+/* The packet has no IP header yet. Its addresses are in @ends; its route is in the socket. */
 static __always_inline int send_tcp(void *context, struct sock *sk, struct sk_buff *skb,
 				    struct ends *ends)
 {
@@ -570,9 +570,9 @@ NET_PROGRAMS(on_udp6_send, "ip6_send_skb", send_udp(context, skb, true), struct 
 /* ---- receive --------------------------------------------------------------- */
 
 /*
- * Returns true if the kernel delivers a segment for the second time. The
- * segment that ends a handshake is first delivered to the listening socket. If another
- * CPU creates the connection's socket at this moment, the kernel delivers the segment
+ * Returns true if the kernel now delivers a segment for the second time. The segment
+ * that ends a handshake is first delivered to the listening socket. If another CPU
+ * creates the connection's socket at this moment, the kernel delivers the segment
  * again, to the new socket, on the same CPU as before, and without another segment in
  * between.
  */

@@ -16,15 +16,15 @@
 
 BPF_OPEN(net)
 
-/* Sets whether both programs of a kernel function are loaded: the one for processes, and
- * the one for interrupts. */
+/* Selects whether both programs of a kernel function (for calls in processes, and for
+ * calls in interrupts) are loaded. */
 static void load_pair(struct bpf_program *process, struct bpf_program *interrupt, bool load)
 {
 	bpf_program__set_autoload(process, load);
 	bpf_program__set_autoload(interrupt, load);
 }
 
-/* Sets the constants and maps of the programs, and which of them are loaded. */
+/* Sets the constants and maps of the programs, and selects the programs to load. */
 static int configure(const struct bpf_shared *shared, struct where_list *list,
 		     const int *ids, struct net_bpf *bpf)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Checks the kernel, the module and the user's rights for what kernel events need */
+/* Checks that the kernel, the module and the user's rights permit kernel events */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static bool is_capable(unsigned int capability)
 		data[capability / 32].effective & 1u << capability % 32;
 }
 
-/* Returns true if the kernel forbids all users to read its memory, which events need. */
+/* Returns true if the kernel forbids reading its memory, which kernel events need to do. */
 static bool is_confidential(void)
 {
 	FILE *file = fopen(LOCKDOWN, "re");

@@ -24,15 +24,15 @@
 #include "tools/common/stop.h"
 #include "tools/common/view.h"
 
-#define CGROUPS		"/sys/fs/cgroup"	/* the hierarchy of cgroups of version 2 */
+#define CGROUPS		"/sys/fs/cgroup"	/* mount point of the cgroup hierarchy, version 2 */
 
-/* time without a progress report while programs are attached, ns */
+/* time after which progress in attaching programs is reported, ns */
 #define QUIET_NS	500000000LL
 
 /* ---- begin ---------------------------------------------------------------- */
 
-/* Raises the limit of descriptors, as each probe needs several. The command's process exists
- * already, so it keeps the old limit. */
+/* Raises the limit of open descriptors, as each probe needs several. The process of the
+ * command keeps the old limit, because it exists already. */
 static void raise_limit(void)
 {
 	struct rlimit files;
@@ -43,7 +43,7 @@ static void raise_limit(void)
 	setrlimit(RLIMIT_NOFILE, &files);
 }
 
-/* Prints once what events will lack, and how to get it. */
+/* Prints once which data of events will be missing, and how to get these data. */
 static void print_unknown(const struct record_session *s)
 {
 	struct kernel_figures unknown;
@@ -69,7 +69,7 @@ static void print_unknown(const struct record_session *s)
 		  way_out);
 }
 
-/* The session for add_directory(): nftw() passes no argument to its callback. */
+/* The session, for add_directory(): nftw() passes no context to this callback. */
 static struct record_session *walking;
 
 static int add_directory(const char *path, const struct stat *st, int type, struct FTW *)
@@ -122,7 +122,7 @@ static int attach_probes(struct record_session *s)
 			return bpf_errors_fail(-EINTR, "interrupted before all events"
 					       " were attached");
 		/* record_stacks_open(), which enables stacks, needs the names of all
-		 * programs. */
+		 * BPF programs. */
 		if (!s->o->stacks)
 			record_statedump_pass(s, true, false);
 		err = discard_events(s);
@@ -237,8 +237,8 @@ int record_kernel_pump(struct record_session *s)
 
 #define LIMITED_MAX	65536	/* maximum size of the text with the counts per event, bytes */
 
-/* Adds the number of events that the rate limit dropped, for one kernel event; subtracts it at
- * the begin of the recording. Events of several probes may have the same name. */
+/* For one kernel event, adds @dropped to the number of dropped events at the recording's
+ * end; subtracts @dropped at its begin. Events of several probes may have the same name. */
 static void add_limited(void *context, const char *event, unsigned int kind,
 			unsigned long dropped)
 {

@@ -14,14 +14,14 @@
 #include "tools/bpf/progs/events.h"
 #include "monotonic.h"
 
-#define PUMP_NS		5000000	/* maximum time of a pass, ns, after which the rings are drained */
+#define PUMP_NS		5000000	/* maximum time of a pass, ns; then the rings are drained */
 
 struct statedump_ring {
 	const struct tsct_clock *clock;
 	struct monotonic monotonic;
 	struct ring_buffer *buffer;
 	int map, counts_map;
-	__u64 *counts;		/* by enum statedump_count; mapped from counts_map */
+	__u64 *counts;		/* index: enum statedump_count; mapped from counts_map */
 	/* set by the present call of statedump_ring_pump() */
 	__s64 until_ns;		/* CLOCK_MONOTONIC */
 	statedump_take *take;

@@ -17,8 +17,8 @@
 
 BPF_OPEN(tasks)
 
-/* Runs an iterator's program once for each thread if @tid is 0, else only for the thread
- * @tid of this process's pid namespace. Returns 0 or -errno. */
+/* Runs an iterator's program once for each thread or, unless @tid is 0, only for the
+ * thread that has the ID @tid in this process's pid namespace. Returns 0 or -errno. */
 static int run_iterator(const struct bpf_program *program, pid_t tid)
 {
 	union bpf_iter_link_info info = { .task.tid = (__u32)tid };
@@ -75,7 +75,7 @@ int task_source_find_self(const struct bpf_shared *shared, struct kernel_filter 
 
 /*
  * Adds the processes @roots and their present descendants to the map `tracked`. The
- * program follow_fork is attached already, so it adds later descendants.
+ * program follow_fork, which is attached already, adds later descendants.
  */
 static int track_processes(const struct tasks_bpf *tasks, const pid_t *roots,
 			   unsigned int nr_roots)

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Reports threads, the programs that processes run, and cgroups: those that exist when
- * the recording begins, and then each change. If a process tree is traced, only its
- * threads are reported. The filter's other conditions do not limit reports, as names and
- * cgroups may change. */
+/* Reports threads, the programs that processes run, and cgroups: first all that exist
+ * when the recording begins, then each change. If a process tree is traced, only its
+ * threads are reported. The filter's other members do not limit the reports, as names
+ * and cgroups may change. */
 #include "tools/bpf/progs/kernel.h"
 
-/* ID of the hierarchy of cgroups of version 2 */
+/* ID of the cgroup hierarchy of version 2 */
 #define DEFAULT_HIERARCHY 0
 
-/* Result of find_process: the tgid in the initial pid namespace (0: none), and the level of the
- * thread's own pid namespace */
+/* Result of find_process: tgid in the initial pid namespace (0: no process was found),
+ * and level of the thread's own pid namespace */
 __u32 found_tgid, found_level;
 __u32 nr_added;		/* number of processes that were added to the map `tracked` */
 
@@ -25,8 +25,8 @@ struct cgroup_record {
 	char path[STRING_MAX];
 };
 
-/* Reads a thread's number in its own pid namespace into *nr. *ret_ns, unless
- * NULL: receives that namespace's inode number. */
+/* Reads a thread's number in its own pid namespace into *nr. @ret_ns, unless NULL,
+ * receives the inode number of this namespace. */
 static __always_inline void read_numbers(const struct task_struct *task, u32 *nr,
 					 u32 *ret_ns)
 {
@@ -54,7 +54,7 @@ static __always_inline void report_thread(const struct task_struct *task,
 	emit_statedump(STATEDUMP_THREAD, &all.record, sizeof(all.e));
 }
 
-/* Reports a record with @head bytes of payload, then the text @from, which is copied to @to. */
+/* Reports a record with @head bytes of payload and then the text @from. Copies the text to @to. */
 static __always_inline void report_text(u32 kind, struct record *record, u64 head, char *to,
 					const char *from)
 {
@@ -79,7 +79,7 @@ int BPF_PROG(report_fork, struct task_struct *parent, struct task_struct *child)
 	return 0;
 }
 
-/* The kernel renames the thread in each exec, too, before sched_process_exec. */
+/* The kernel also renames the thread in each execve(), before sched_process_exec. */
 SEC("tp_btf/task_rename")
 int BPF_PROG(report_rename, struct task_struct *task, const char *name)
 {
@@ -111,7 +111,7 @@ int BPF_PROG(report_exec, struct task_struct *task, int old_tid,
 
 	if (!is_wanted(task->tgid))
 		return 0;
-	/* In exec, a thread that is not the first of its process gets the first one's number. */
+	/* In execve(), a thread that is not its process's first one gets the first one's number. */
 	if (old_tid != task->pid)
 		report_end(old_tid);
 	all.tgid = task->tgid;
@@ -132,8 +132,8 @@ int BPF_PROG(report_cgroup, struct cgroup *made, const char *path)
 	return 0;
 }
 
-/* Reports the present threads. Run once, after the programs above were attached: none is
- * missed. */
+/* Reports the present threads. Runs once, after the programs above were attached, so
+ * that no thread is missed. */
 SEC("iter/task")
 int report_all(struct bpf_iter__task *it)
 {
@@ -145,7 +145,7 @@ int report_all(struct bpf_iter__task *it)
 }
 
 /*
- * Run for one thread, to find the thread's tgid in the initial pid namespace: the
+ * Runs for one thread, to find the thread's tgid in the initial pid namespace: the
  * recorder knows only the thread's number in the recorder's own pid namespace.
  */
 SEC("iter/task")
@@ -169,7 +169,7 @@ static __always_inline void track_process(const struct task_struct *task)
 		nr_added++;
 }
 
-/* Run for one thread: tracks the thread's process as the root of a traced tree. */
+/* Runs for one thread. Tracks the thread's process as the root of a traced tree. */
 SEC("iter/task")
 int track_root(struct bpf_iter__task *it)
 {
@@ -180,8 +180,8 @@ int track_root(struct bpf_iter__task *it)
 	return 0;
 }
 
-/* Tracks the children of tracked processes. Run until it adds none, because a process may
- * get children meanwhile. */
+/* Tracks the children of tracked processes. Runs repeatedly until no process was added,
+ * because processes may get children meanwhile. */
 SEC("iter/task")
 int track_children(struct bpf_iter__task *it)
 {

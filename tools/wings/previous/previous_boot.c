@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reserved memory of a previous boot: checks, and copies of channels and clock */
+/* Reserved memory of a previous boot: checks the memory, and copies its channels and clock */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,12 +14,12 @@
 #include "lib/core/reserved.h"
 #include "previous_boot.h"
 
-/* Upper limit of the reserved memory's size, bytes: a larger size is a fault, or leaves no
- * room for a copy */
+/* Upper limit of the reserved memory's size, bytes: a larger size is an error, or
+ * leaves no room for a copy */
 #define SIZE_MAX_BYTES	(1ULL << 40)
 /* Largest rate at which the kernel slews CLOCK_REALTIME, ppb */
 #define SLEW_PPB	500000
-/* Largest age of an event before a panic without clock params, ns: 10 years */
+/* Without clock params: largest age of an event at the panic, ns (10 years) */
 #define AGE_MAX_NS	(10 * 366 * 86400LL * 1000000000LL)
 
 /* ---- the memory ---------------------------------------------------------- */
@@ -118,7 +118,7 @@ tsct_previous_boot_channel(const struct tsct_previous_boot *boot, unsigned int i
 	return &c->header;
 }
 
-/* Maps zeros, as a page that is never written takes no memory. */
+/* Maps anonymous memory, which is zeros: pages that are never written use no memory. */
 static int map_zeros(__u64 size, char **ret_map)
 {
 	void *map = mmap(NULL, size, PROT_READ | PROT_WRITE,
@@ -132,8 +132,8 @@ static int map_zeros(__u64 size, char **ret_map)
 
 /*
  * Copies the header of the channel's file, with the definitions. Then replaces all fields by
- * those of the checked description @c, except defs_used and lost_no_ring: these change while
- * the channel is in use, so only the file has them. Readers check defs_used.
+ * those of the checked description @c, except defs_used and lost_no_ring, which change while
+ * the channel is in use, so that only the file has their last values. Readers check defs_used.
  */
 static void copy_head(const struct tsct_previous_boot *boot,
 		      const struct tsct_reserved_channel *c, struct tsct_channel *channel)
@@ -203,7 +203,7 @@ int tsct_previous_boot_open_channel(const struct tsct_previous_boot *boot, unsig
 
 /* ---- the clock ------------------------------------------------------------- */
 
-/* Finds the last complete copy of the clock; NULL: there is none. */
+/* Returns the last complete copy of the clock, or NULL if no copy is complete. */
 static const struct tsct_reserved_clock *find_clock(const struct tsct_previous_boot *boot)
 {
 	const struct tsct_reserved_clock *found = NULL, *clock;
@@ -223,7 +223,7 @@ struct event_range {
 	__u64 oldest, newest;
 };
 
-/* Extends the range by the channel's events, except those whose cycles are above @limit. */
+/* Extends the range by the channel's events, except events with cycles above @limit. */
 static int extend_range(struct tsct_channel *channel, __u64 limit,
 			struct event_range *range)
 {
@@ -244,7 +244,7 @@ static int extend_range(struct tsct_channel *channel, __u64 limit,
 	return err;
 }
 
-/* Returns true if that boot's daemon never stored a clock: the memory is as it was cleared. */
+/* Returns true if the previous boot's daemon stored no clock: the memory has only zeros. */
 static bool has_no_clock(const struct tsct_previous_boot *boot)
 {
 	const struct tsct_reserved_clock *clock;
@@ -268,9 +268,9 @@ void tsct_previous_boot_id(const struct tsct_previous_boot *boot, __u8 ret_id[16
 }
 
 /*
- * Makes clock params for the counter values from @base to the panic, from CLOCK_REALTIME at
- * the panic and the kernel's rate of the counter. The error bound allows for a slew of up to
- * SLEW_PPB. Returns 0, or -EAGAIN: the panic's time or the rate is unknown or impossible.
+ * Computes clock params, valid for cycles from @base to the panic, from CLOCK_REALTIME at the
+ * panic and the counter's rate as known to the kernel. The error bound allows for a slew of up
+ * to SLEW_PPB. Returns 0, or -EAGAIN if the panic's time or the rate is unknown or impossible.
  */
 static int make_params(const struct tsct_reserved_panic *panic, __u64 base,
 		       struct tsct_clock_state *state)
@@ -352,8 +352,8 @@ int tsct_previous_boot_open_clock(const struct tsct_previous_boot *boot,
 	for (i = 0; !err && i < nr; i++)
 		if (channels[i]->source == state->source)
 			err = extend_range(channels[i], limit, &range);
-	/* If there are no params, makes some from the moment of the panic. They begin at the
-	 * start of the epoch or, if there was no earlier epoch, at the oldest event. */
+	/* If there are no clock params, compute them from the panic's time. They are valid
+	 * from the start of the epoch or, without a known epoch, from the oldest event. */
 	if (!err && (!state->real.mult || state->status == TSCT_STATUS_UNKNOWN))
 		err = make_params(&panic, page->copy[0].nr_segments ? state->epoch_cycles :
 				  range.oldest < panic.cycles ? range.oldest : panic.cycles,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl snapshot --previous-boot: channels and clock from reserved memory */
+/* trace-ctl snapshot --previous-boot: copies channels and clock from reserved memory */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "tools/common/error.h"
 #include "tools/record/cmd_record.h"
 
-/* Returns the reason for @err, an error about reserved memory, with advice. */
+/* Returns a text with the reason for @err, an error of reserved memory, and advice. */
 static const char *explain_previous(int err)
 {
 	switch (err) {
@@ -58,8 +58,8 @@ int snapshot_previous_discard(void)
 	return err;
 }
 
-/* Returns true if the channel must be copied: -c names it, or there is no -c. Sets named[i]
- * if the argument of the i-th -c is its name or id. */
+/* Returns true if the channel must be copied, because -c names the channel or there is
+ * no -c. Sets named[i] if the i-th -c gives the name or id of the channel. */
 static bool is_chosen(const struct record_options *o, const struct tsct_channel_header *h,
 		      bool *named)
 {
@@ -90,7 +90,7 @@ static int add_channel(struct record_session *s, const struct tsct_previous_boot
 				" select some with -c", RECORD_CHANNELS);
 	err = tsct_previous_boot_open_channel(boot, i, &s->channels[s->nr_channels]);
 	if (err == -EINVAL)
-		return ctl_fail(0, "channel %u: its description is damaged: skipped",
+		return ctl_fail(0, "channel %u: skipped, as its description is damaged",
 				h->id);
 	if (err)
 		return ctl_fail(err, "channel %u: %s", h->id, strerror(-err));
@@ -109,13 +109,13 @@ static int add_channels(struct record_session *s, const struct tsct_previous_boo
 			err = add_channel(s, boot, i);
 	for (i = 0; !err && i < s->o->nr_channels; i++)
 		if (!named[i]) {
-			ctl_error("'%s': no such channel of the previous boot",
+			ctl_error("-c %s: the previous boot left no such channel",
 				     s->o->channels[i]);
 			err = -ENOENT;
 		}
 	free(named);
 	if (boot->nr_damaged)
-		ctl_error("%u channel%s skipped: damaged", boot->nr_damaged,
+		ctl_error("%u damaged channel%s skipped", boot->nr_damaged,
 			     boot->nr_damaged == 1 ? "" : "s");
 	if (!err && !s->nr_channels) {
 		ctl_error("no channel can be read; free the memory with --discard");
@@ -136,7 +136,7 @@ static int open_clock(struct record_session *s, const struct tsct_previous_boot 
 	return err;
 }
 
-/* Stores the previous boot's id and kernel version in s->rec, in place of this boot's. */
+/* Stores the previous boot's id and kernel version in s->rec, in place of those of this boot. */
 static int describe_boot(struct record_session *s, const struct tsct_previous_boot *boot)
 {
 	struct tsct_recorded_node *node = &s->rec.nodes[0];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl list: prints the events that record -e can name, with their fields */
+/* trace-ctl list: prints the events that record -e accepts, with their fields */
 #include <argp.h>
 #include <fnmatch.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Patterns of the kernel's functions that can be probed */
+/* Finds functions of the kernel that match a pattern and can be probed */
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "lib/base/array.h"
 #include "probe.h"
 
-/* Names of functions: first in the order of the kernel's list, by address, then sorted */
+/* Names of functions, first by address, as the kernel lists them, later sorted by name */
 struct names {
 	char (*all)[512];	/* KSYM_NAME_LEN */
 	unsigned int nr;
@@ -39,7 +39,7 @@ static int read_names(FILE *file, const char *pattern, struct names *names)
 	return 0;
 }
 
-/* Sorts the names, and omits those that several functions have. */
+/* Sorts the names, and omits names that several functions have. */
 static void keep_unique(struct names *names)
 {
 	unsigned int i, next, kept = 0;

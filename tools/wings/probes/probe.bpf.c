@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Probes: a program for each kind of place in the kernel or in a program. The loader opens
- * this object once for each probe, and loads the program of the probe's kind. It also sets
- * the event that the program records, and the list of steps that make its payload.
+ * this object once for each probe, and loads the program of the probe's kind. The loader
+ * also sets the event that the program records, and the steps that make the payload.
  */
 #include "tools/bpf/progs/conditions.h"
 #include "tools/bpf/progs/kernel.h"
@@ -28,7 +28,7 @@ static __always_inline __u64 context_word(void *context, __u32 from)
 	return word;
 }
 
-/* Appends a string, or "" if it cannot be read. Returns its size with the NUL. */
+/* Appends a string, or "" if it cannot be read. Returns the appended size with the NUL. */
 static __always_inline u64 append_string(char *to, void *context,
 					   const volatile struct probe_step *step)
 {
@@ -57,7 +57,7 @@ static __always_inline u64 append_string(char *to, void *context,
 	return 1;
 }
 
-/* Appends @step->len bytes, zeros if they cannot be read. */
+/* Appends @step->len bytes, which are zeros if the bytes cannot be read. */
 static __always_inline void append_bytes(char *to, void *context,
 					 const volatile struct probe_step *step)
 {
@@ -95,7 +95,7 @@ static __always_inline void load_strings(void *context)
 	}
 }
 
-/* Returns true if field @i, with its bytes at @at, satisfies the conditions on it. */
+/* Returns true if field @i, whose bytes are at @at, satisfies all conditions on the field. */
 static __always_inline bool field_holds(__u32 i, const char *at)
 {
 	bool holds = false;
@@ -157,7 +157,7 @@ static __always_inline int record_probe(void *registers, void *context)
 	return wanted_current() ? record_wanted(registers, context) : 0;
 }
 
-/* Records the event if the filter selects the current thread. For sleepable programs. */
+/* Like record_probe(), for sleepable programs, which cannot test the cgroup. */
 static __always_inline int record_and_sleep(void *registers, void *context)
 {
 	if (!wanted_in_any_cgroup())
@@ -166,8 +166,8 @@ static __always_inline int record_and_sleep(void *registers, void *context)
 	return record_wanted(registers, context);
 }
 
-/* Returns 1: after 0, the kernel would hide the event from perf, which may count
- * it, too. */
+/* Returns 1, because 0 would make the kernel hide the event from perf, which may count
+ * the event, too. */
 SEC("tracepoint")
 int on_tracepoint(void *context)
 {

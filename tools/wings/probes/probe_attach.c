@@ -30,7 +30,7 @@ static struct bpf_program *program_of(const struct probe *probe, bool may_sleep,
 	}
 }
 
-/* Sets the constants of the program, and which program of the object is loaded. */
+/* Sets the constants of the program for @probe, and selects only this program to be loaded. */
 static int configure(const struct probe *probe, unsigned int event_id, bool may_sleep,
 		     struct probe_bpf *bpf)
 {
@@ -134,8 +134,8 @@ struct kprobe_link {
 #define LINK_KPROBE	3	/* BPF_PERF_EVENT_KPROBE */
 #define LINK_KRETPROBE	4
 
-/* Returns how often a kprobe was hit without a call of its program: the hit was inside
- * another kprobe, or, at a function's end, too many calls of the function were open. */
+/* Returns how often a kprobe was hit but its program was not called, because the hit was inside
+ * another kprobe or, for a kretprobe, too many calls of the function had not returned yet. */
 static unsigned long link_missed(const struct bpf_link *link)
 {
 	struct kprobe_link info = { .type = 0 };

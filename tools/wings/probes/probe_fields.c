@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Fields of probes: from the kernel's types, and from the user's text */
+/* Makes the fields of probes from the kernel's types or from the user's text */
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdio.h>
@@ -57,7 +57,7 @@ static const struct {
 };
 #define NR_REGISTERS	(sizeof(registers) / sizeof(registers[0]))
 
-/* Returns the offset of a register in the context, bytes; -1: there is no such register. */
+/* Returns the offset of a register in the context, bytes, or -1 if the register is unknown. */
 static int find_register(const char *name, size_t len)
 {
 	size_t i;
@@ -71,8 +71,8 @@ static int find_register(const char *name, size_t len)
 
 /* ---- the user's text --------------------------------------------------- */
 
-/* Reads the type of a field. Returns its size in bytes; 0: a string; -1: unknown type.
- * *ret_user: the string is in the process's memory */
+/* Reads the type of a field. Returns the size of the type in bytes, 0 for a string, or
+ * -1 for an unknown type. *ret_user: the string is in the process's memory */
 static int read_type(const char *type, char *ret_type, size_t size, bool *ret_user)
 {
 	const unsigned long bits = strtoul(type + 1, NULL, 10);
@@ -107,9 +107,9 @@ static const struct btf_type *function_type(const struct btf *btf, const char *n
 	return id < 0 ? NULL : btf__type_by_id(btf, btf__type_by_id(btf, (__u32)id)->type);
 }
 
-/* Returns the offset of what follows the first @nr parameters in the context of an fentry or fexit
- * program, bytes: it has one word of 64 bits per 8 bytes of a parameter, so a structure may take
- * two. -1: the size of a parameter is unknown. */
+/* Returns the offset of the end of the first @nr parameters in the context of an fentry or
+ * fexit program, bytes, or -1 if the size of a parameter is unknown. The context has one
+ * word of 64 bits for each 8 bytes of a parameter, so a structure may have two words. */
 static int after_parameters(const struct btf *btf, const struct btf_type *proto, unsigned int nr)
 {
 	__s64 size;
@@ -124,8 +124,8 @@ static int after_parameters(const struct btf *btf, const struct btf_type *proto,
 	return at;
 }
 
-/* Returns the offset of an argument or of the result in the context of an fentry or fexit program,
- * which has no registers, bytes; -1: it has no such value; -EFBIG: it takes several words. */
+/* Returns the offset of an argument or of the result in the context of an fentry or fexit
+ * program, bytes; -1: the context has no such value; -EFBIG: the value has several words. */
 static int find_word(const struct probe *probe, const char *name, size_t len)
 {
 	const struct btf *btf = kernel_types();
@@ -144,8 +144,8 @@ static int find_word(const struct probe *probe, const char *name, size_t len)
 		at : -EFBIG;
 }
 
-/* Returns true if the place is of the other end of the function: the registers of the arguments
- * and of the result have other values then. */
+/* Returns true if the register @name has its value only at the other end of the
+ * function: arguments at the function's start, the result at its end. */
 static bool is_elsewhere(const struct probe *probe, const char *name)
 {
 	if (probe->type == PROBE_KRETPROBE || probe->type == PROBE_URETPROBE)
@@ -154,8 +154,8 @@ static bool is_elsewhere(const struct probe *probe, const char *name)
 		strncmp(probe->name, "0x", 2) && !strncmp(name, "ret", 3);
 }
 
-/* Reads the place of a field into @step: a register, argN of USDT, or +OFFSET(register).
- * Returns 0; -1: it is malformed, or has no value there; -EFBIG: the value is too large. */
+/* Reads the place of a field into @step: a register, argN of USDT, or +OFFSET(register). Returns 0,
+ * -1 if @place is malformed or has no value at this probe, or -EFBIG if the value is too large. */
 static int read_place(const struct probe *probe, const char *place,
 		      struct probe_step *step)
 {
@@ -248,7 +248,7 @@ static const struct btf_type *bare_type(const struct btf *btf, __u32 id)
 	return type;
 }
 
-/* Returns true for const char *, a string. char * may be a buffer without a NUL. */
+/* Returns true for const char *, a string; char * may point to a buffer without a NUL. */
 static bool is_string(const struct btf *btf, const struct btf_type *pointer)
 {
 	const struct btf_type *to = btf__type_by_id(btf, pointer->type);
@@ -261,8 +261,8 @@ static bool is_string(const struct btf *btf, const struct btf_type *pointer)
 	return is_const && to && btf_is_int(to) && to->size == 1;
 }
 
-/* Adds a field for an argument or a result. Returns 0; -EINVAL: no field can have the
- * type; or -ENOSPC. @id: BTF id of the type; @from: offset in the context, bytes */
+/* Adds a field for an argument or a result. Returns 0, -EINVAL if no field can have the
+ * type, or -ENOSPC. @id: BTF id of the type; @from: offset in the context, bytes */
 static int add_by_type(struct probe_fields *fields, const struct btf *btf,
 		       const char *name, __u32 id, unsigned int from)
 {
@@ -306,7 +306,7 @@ static void add_function(struct probe *probe, const struct btf *btf,
 			add_by_type(&probe->fields, btf, "ret", proto->type, (unsigned int)at);
 		return;
 	}
-	/* A parameter in several words has no type of a field, so it is the last one here. */
+	/* Stop at a parameter of several words: no field can have its type. */
 	for (i = 0; i < nr && i < 6; i++)
 		if (add_by_type(&probe->fields, btf,
 				btf__name_by_offset(btf, param[i].name_off),
@@ -361,7 +361,7 @@ int probe_fields_by_default(struct probe *probe)
 		add_function(probe, kernel_types(), proto);
 		return 0;
 	}
-	/* A kprobe does not need the function's type: without it, the event has no fields. */
+	/* A kprobe does not need the function's type. Without the type, the event has no fields. */
 	if (probe->type == PROBE_KPROBE || probe->type == PROBE_KRETPROBE)
 		return 0;
 	return bpf_errors_fail(-ENOENT, "%s: the kernel has no type of such a function; 'trace-ctl list "

@@ -40,7 +40,7 @@ void probe_place(const struct probe *probe, char *text, size_t size)
 			 probe->type == PROBE_USDT ? ":" : "", probe->name);
 }
 
-/* Makes the event's name from the probe's name, as a C identifier. */
+/* Makes the event's name, a C identifier, from the probe's name. */
 static void name_event(struct probe *probe, const char *suffix)
 {
 	const size_t room = sizeof(probe->event) - strlen(suffix) - 1;
@@ -60,7 +60,7 @@ static int fail_syntax(const char *text, const char *syntax)
 	return bpf_errors_fail(-EINVAL, "'%s': not a probe; use %s", text, syntax);
 }
 
-/* Copies a part of a text; returns false if it is empty or too long. */
+/* Copies a part of a text. Returns false if the part is empty or too long. */
 static bool copy_part(char *to, size_t size, const char *from, size_t len)
 {
 	if (!len || len >= size)
@@ -70,7 +70,7 @@ static bool copy_part(char *to, size_t size, const char *from, size_t len)
 	return true;
 }
 
-/* Splits "NAME+OFFSET" in probe->name. Returns false if it is malformed. */
+/* Splits "NAME+OFFSET" in probe->name. Returns false if this text is malformed. */
 static bool read_offset(struct probe *probe)
 {
 	char *plus = strchr(probe->name, '+'), *end;
@@ -83,8 +83,8 @@ static bool read_offset(struct probe *probe)
 		(probe->type == PROBE_KPROBE || probe->type == PROBE_UPROBE);
 }
 
-/* Sets the path by which the kernel finds the file: the absolute path without links, or @path
- * if that path names another file, as for /proc/PID/exe and /proc/PID/root. */
+/* Sets the path by which the kernel finds the file: the absolute path without links; but
+ * @path if the absolute path names another file, as for /proc/PID/exe and /proc/PID/root. */
 static void set_path(struct probe *probe, const char *path)
 {
 	struct stat meant, found;
@@ -95,7 +95,7 @@ static void set_path(struct probe *probe, const char *path)
 			 path);
 }
 
-/* Reads "FILE:" into @path, and sets the probe's path. Returns the text after it, or NULL. */
+/* Reads "FILE:" into @path, and sets the probe's path. Returns the text after "FILE:", or NULL. */
 static const char *read_file(struct probe *probe, const char *at, char *path)
 {
 	const size_t found = program_path_len(at), len = found ?: strcspn(at, ":");
@@ -114,8 +114,8 @@ static const char *read_file(struct probe *probe, const char *at, char *path)
 	return at + len + 1;
 }
 
-/* Returns the end of the function's name, which may have parentheses: the last parenthesis
- * before which there is a name of the file, else the first one. */
+/* Returns the end of the function's name, which may have parentheses itself: the end of @at
+ * or the last parenthesis after a name that the file has, else the first parenthesis. */
 static const char *find_name_end(const struct program_file *file, struct probe *probe,
 				 const char *at)
 {
@@ -128,7 +128,7 @@ static const char *find_name_end(const struct program_file *file, struct probe *
 	return strchrnul(at, '(');
 }
 
-/* Reads the function of a program, and finds its place in the file. Returns 0 or -errno. */
+/* Reads the name of a program's function, and finds the function. Returns 0 or -errno. */
 static int read_function(struct probe *probe, const char *path, const char *at,
 			 const char **ret_open)
 {
@@ -173,7 +173,7 @@ static int check_usdt(const struct probe *probe, const char *path)
 		 path, probe->group, probe->name);
 }
 
-/* Sets the event's name and the fields. @fields: the user's text, NULL: none */
+/* Sets the event's name and the fields. @fields: the user's text; NULL: default fields */
 static int complete_probe(struct probe *probe, const char *fields)
 {
 	const bool is_return = probe->type == PROBE_KRETPROBE ||
@@ -184,8 +184,8 @@ static int complete_probe(struct probe *probe, const char *fields)
 		probe_fields_by_default(probe);
 }
 
-/* Makes the probes of the kernel's functions that match a pattern. Returns their number
- * or -errno. */
+/* Makes the probes of the kernel's functions that match a pattern. Returns the number
+ * of probes or -errno. */
 static int read_pattern(const struct probe *pattern, const char *fields,
 			struct probe **ret_probes)
 {

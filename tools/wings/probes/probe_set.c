@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The probes of a kernel source, from the texts of -e to programs that are attached */
+/* The probes of a kernel source: makes probes from arguments of -e, and attaches programs */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ struct probe_set {
 
 /* ---- selection ----------------------------------------------------------- */
 
-/* Returns the built-in event that records a tracepoint faster, as a mask; 0: none. */
+/* Returns the mask of the built-in event that records a tracepoint faster, or 0. */
 static unsigned int built_in_of(const struct probe *probe)
 {
 	return probe->type == PROBE_TRACEPOINT && !strcmp(probe->group, "sched") &&
@@ -49,7 +49,7 @@ static bool has_place(const struct probe_set *set, const struct probe *probe)
 
 /*
  * Pairs a probe at the start of a function with a probe at its end, so that they record
- * spans: their events get one name, and the kinds BEGIN and END.
+ * spans: their events get the same name, and the kinds BEGIN and END.
  */
 static void pair_probes(struct probe_set *set)
 {
@@ -113,7 +113,7 @@ int probe_set_check_processes(const struct probe_set *set, const pid_t *pids, un
 	return error;
 }
 
-/* Returns true if @patterns match a probe's event name, or its text of -e without fields. */
+/* Returns true if @patterns match a probe's event name, or its argument of -e without fields. */
 static bool is_matched(const char *patterns, const struct probe *probe)
 {
 	char place[sizeof(probe->path) + sizeof(probe->name) + 128];
@@ -200,8 +200,8 @@ unsigned long probe_set_missed(const struct probe_set *set)
 	return missed;
 }
 
-/* The kernel always runs programs of uprobes and USDT probes, and counts the runs of fentry
- * programs that it skips. For kprobes and tracepoints it counts from Linux 6.7 on. */
+/* The kernel always runs programs of uprobes and USDT probes. It counts skipped runs of
+ * fentry programs, and, since Linux 6.7, skipped runs for kprobes and tracepoints. */
 bool probe_set_counts_missed(const struct probe_set *set)
 {
 	unsigned int i;

@@ -23,8 +23,8 @@ enum probe_step_kind {
 	/* String at the address in a word of the context, in the kernel's or process's memory */
 	PROBE_STRING_KERNEL,
 	PROBE_STRING_USER,
-	/* String in a tracepoint's record. The lower half of a 32-bit word of the context
-	 * is the string's offset in the record; RELATIVE: offset from the end of that word */
+	/* String in a tracepoint's record. The lower half of a 32-bit word of the context is
+	 * the string's offset: DYNAMIC: in the record; RELATIVE: from the end of the word */
 	PROBE_STRING_DYNAMIC,
 	PROBE_STRING_RELATIVE,
 };
@@ -33,7 +33,7 @@ struct probe_step {
 	u16 kind;		/* PROBE_* */
 	u16 len;		/* bytes to append; strings: 0 */
 	u16 from;		/* offset in the context, bytes */
-	s32 add;		/* PROBE_COPY_USER: added to the address, bytes */
+	s32 add;		/* PROBE_COPY_USER: bytes added to the address */
 };
 
 #endif /* TSCT_BPF_PROBE_STEPS_H */

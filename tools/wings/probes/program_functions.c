@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Functions of a program or library, from its ELF file: finds them by name, with their places */
+/* Finds functions of a program or library in its ELF file, by name, with their places */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -16,17 +16,17 @@
 #include "probe.h"
 #include "tools/common/near_name.h"
 
-#define VERSION_HIDDEN	0x8000	/* in .gnu.version: not the default version of its name */
+#define VERSION_HIDDEN	0x8000	/* in .gnu.version: the symbol is not the default version */
 #define NAMES_SHOWN	8	/* in messages, at most */
 
 struct program_file {
 	const char *path;
 	int fd;
 	Elf *elf;
-	struct program_symbol *symbols;	/* by name, default versions first, then by address */
+	struct program_symbol *symbols;	/* by name, then default versions first, then by address */
 	size_t nr;
 	size_t nr_functions;	/* of them */
-	bool has_symtab;	/* includes the names of functions that are not exported */
+	bool has_symtab;	/* the file also names functions that are not exported */
 };
 
 size_t program_path_len(const char *text)
@@ -63,7 +63,7 @@ static int compare_symbols(const void *a, const void *b)
 	return order ?: (x->address > y->address) - (x->address < y->address);
 }
 
-/* Adds a symbol. A name in .symtab may end with @VERSION, or @@VERSION if that is the default. */
+/* Adds a symbol. A name in .symtab may end with @VERSION, or @@VERSION for the default version. */
 static int add_symbol(struct program_file *file, const GElf_Sym *from, const char *name,
 		      bool is_old)
 {
@@ -107,7 +107,7 @@ static int read_symbols(struct program_file *file, Elf_Data *data, const GElf_Sh
 	return err;
 }
 
-/* Returns the data of the first section of a type; NULL: there is none. */
+/* Returns the data of the first section of a type, or NULL if there is no such section. */
 static Elf_Data *find_section(Elf *elf, unsigned int type, GElf_Shdr *header)
 {
 	Elf_Scn *section = NULL;
@@ -121,7 +121,7 @@ static Elf_Data *find_section(Elf *elf, unsigned int type, GElf_Shdr *header)
 	return NULL;
 }
 
-/* Counts a function in both tables, and equal entries, once. */
+/* Sorts the symbols. Keeps one of several equal symbols, such as of both tables. */
 static void sort_symbols(struct program_file *file)
 {
 	struct program_symbol *at, *kept = file->symbols, *const end = kept + file->nr;
@@ -190,8 +190,8 @@ Elf *program_elf(struct program_file *file)
 
 /* ---- places ------------------------------------------------------------------ */
 
-/* Converts an address, as nm and objdump print it, to an offset in the file. Returns false if
- * no instruction is there. */
+/* Converts an address, as nm and objdump print it, to an offset in the file. Returns
+ * false if the address is not in code of the file. */
 static bool address_to_offset(const struct program_file *file, uint64_t address,
 			      uint64_t *ret_offset)
 {
@@ -211,8 +211,8 @@ static bool address_to_offset(const struct program_file *file, uint64_t address,
 
 /*
  * Finds the function that an IFUNC selects on this machine. The IFUNC's resolver runs in each
- * program that has the file. It is not run here: its result is known if this process has the
- * file, as for the C library. Returns false if it is unknown.
+ * program that loads the file, but is not run here. Its result is known if this process has
+ * loaded the file, such as the C library. Returns false if the result is unknown.
  */
 static bool find_chosen(const struct program_file *file, const struct program_symbol *symbol,
 			uint64_t *ret_address)
@@ -240,7 +240,7 @@ bool program_place(const struct program_file *file, const struct program_symbol 
 
 /* ---- names ------------------------------------------------------------------- */
 
-/* Returns the first symbol whose name is not before @name. */
+/* Returns the index of the first symbol whose name does not sort before @name. */
 static size_t find_first(const struct program_file *file, const char *name)
 {
 	size_t low = 0, high = file->nr, middle;
@@ -278,8 +278,8 @@ const struct program_symbol *program_next(const struct program_file *file, size_
 	return symbol;
 }
 
-/* Reads 0xADDRESS, or NAME@0xADDRESS, and leaves NAME in *@name. Returns false, and leaves *@name
- * unchanged, if there is no address. */
+/* Reads 0xADDRESS or NAME@0xADDRESS from @name, and cuts @name to NAME. Returns false,
+ * without a change of @name, if there is no address. */
 static bool split_address(char *name, uint64_t *ret_address)
 {
 	char *at = strncmp(name, "0x", 2) ? strstr(name, "@0x") : name, *end;
@@ -311,7 +311,7 @@ bool program_has(const struct program_file *file, const char *text)
 	return has;
 }
 
-/* Appends a name or address to a list of at most NAMES_SHOWN. */
+/* Appends a name, with its address unless 0, to a list of at most NAMES_SHOWN names. */
 static void append(char *list, size_t size, unsigned int *nr, const char *name, uint64_t address)
 {
 	const size_t used = strlen(list);
@@ -325,7 +325,7 @@ static void append(char *list, size_t size, unsigned int *nr, const char *name, 
 		 *nr > NAMES_SHOWN ? "..." : name, *nr > NAMES_SHOWN ? "" : where);
 }
 
-/* Sets the reason why no function has a name. Returns -ENOENT. */
+/* Sets the reason why no function is named @name. Returns -ENOENT. */
 static int explain_missing(const struct program_file *file, const char *name)
 {
 	const struct program_symbol *symbol, *near = NULL, *exact = NULL;
@@ -361,7 +361,7 @@ static int explain_missing(const struct program_file *file, const char *name)
 		    "prints all", file->path, name);
 }
 
-/* Finds the function with a name and, unless it is 0, an address. */
+/* Finds the function with the name @name and, unless @address is 0, at @address. */
 static int find_symbol(const struct program_file *file, const char *name, uint64_t address,
 		       const struct program_symbol **ret)
 {

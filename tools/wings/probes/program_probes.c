@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Functions and USDT probes of a program or library, from its ELF file */
+/* Lists functions and USDT probes of a program or library from its ELF file */
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 struct listing {
 	struct program_file *file;
 	const char *prefix;	/* "uprobe:FILE:" */
-	const char *pattern;	/* pattern of the text after the prefix */
+	const char *pattern;	/* pattern of a line's text after the prefix */
 	char **lines;
 	size_t nr;
 	bool no_memory;
@@ -51,8 +51,8 @@ static void list_functions(struct listing *l)
 	}
 }
 
-/* Writes arguments such as "8@%rdi -4@-20(%rbp)" as fields for -e. The number before @ is
- * the size in bytes, negative if the argument has a sign. */
+/* Writes arguments such as "8@%rdi -4@-20(%rbp)" as fields for -e. The number before @
+ * is the argument's size in bytes, negative if the argument is signed. */
 static void write_fields(const char *args, char *text, size_t size)
 {
 	unsigned int nr = 0;
@@ -74,7 +74,7 @@ static void write_fields(const char *args, char *text, size_t size)
 }
 
 /* Adds the probe that a note in the file describes. The note has three addresses, then
- * provider, name and arguments, each with its NUL. */
+ * provider, name and arguments, each NUL-terminated. */
 static void list_note(struct listing *l, const char *at, size_t size)
 {
 	const size_t addresses = 3 * gelf_fsize(program_elf(l->file), ELF_T_ADDR, 1, EV_CURRENT);
@@ -128,7 +128,7 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Calls @print once with each different line, in alphabetical order, and frees the lines. */
+/* Calls @print once for each distinct line, in alphabetical order, and frees the lines. */
 static void print_lines(struct listing *l, void (*print)(void *context, const char *name),
 			void *context)
 {

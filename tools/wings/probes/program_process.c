@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Finds which of several files with the same path a process has mapped */
+/* Checks which one of several files with the same path a process has mapped */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ static bool is_same_file(const char *a, const char *b)
 	return stat(a, &x) || stat(b, &y) || (x.st_dev == y.st_dev && x.st_ino == y.st_ino);
 }
 
-/* Returns true if the program itself, not a library, is the file that was at @path. */
+/* Returns true if the deleted file that was at @path is the process's program, not a library. */
 static bool is_exe(const char *exe, const char *path)
 {
 	char target[sizeof(((struct probe *)0)->path) + sizeof(" (deleted)")];

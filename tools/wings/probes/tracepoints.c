@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Tracepoints of the kernel: names, and fields from their descriptions in tracefs */
+/* Tracepoints of the kernel: names and fields, from the descriptions in tracefs */
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 /* Largest recorded array, bytes; fields with larger arrays are left out */
 #define ARRAY_MAX	256
 
-/* Adds a field of fixed size: arrays of characters as chars[], other arrays as bytes[]. */
+/* Adds a field of fixed size. Arrays of characters become chars[], other arrays bytes[]. */
 static int add_fixed(struct probe_fields *fields, const struct tep_format_field *f)
 {
 	const struct probe_step step = {
@@ -48,14 +48,14 @@ static int add_field(struct probe_fields *fields, const struct tep_format_field 
 
 	if (!(f->flags & TEP_FIELD_IS_DYNAMIC))
 		return add_fixed(fields, f);
-	/* Omits dynamic arrays other than strings, as they may contain NULs. */
+	/* Omit dynamic arrays other than strings, as these arrays may contain NULs. */
 	if (f->flags & TEP_FIELD_IS_STRING)
 		return probe_fields_add(fields, f->name, "string", &step);
 	return 0;
 }
 
 /* Adds the fields of a tracepoint. Does not use tracefs_local_events_system(), which would
- * parse all events of a system, and read the addresses of all kernel functions for that. */
+ * parse all events of a system and, to do so, read the addresses of all kernel functions. */
 static int add_fields(struct tep_handle *tep, struct probe *probe)
 {
 	const struct tep_event *event = NULL;
@@ -63,8 +63,8 @@ static int add_fields(struct tep_handle *tep, struct probe *probe)
 	int size, err = 0;
 	char *text = tracefs_event_file_read(NULL, probe->group, probe->name, "format", &size);
 
-	/* Ignores the result of parsing: it is an error even if only the print format is
-	 * odd. */
+	/* Ignore the result of parsing, which is an error even if only the print format
+	 * cannot be parsed. */
 	if (tep && text) {
 		tep_parse_event(tep, text, (unsigned long)size, probe->group);
 		event = tep_find_event_by_name(tep, probe->group, probe->name);
@@ -77,7 +77,7 @@ static int add_fields(struct tep_handle *tep, struct probe *probe)
 	return err;
 }
 
-/* Adds the tracepoints of a system that match @pattern. Returns the new number of probes. */
+/* Adds a system's tracepoints that match @pattern to the @nr probes. Returns the new number. */
 static int find_in_system(const char *system, const char *pattern,
 			  struct probe **probes, int nr)
 {
@@ -102,7 +102,7 @@ static int find_in_system(const char *system, const char *pattern,
 	return nr;
 }
 
-/* Finds the tracepoint that a nonexistent name probably meant. */
+/* Finds the tracepoint of which a name that does not exist may be a misspelling. */
 static bool find_near(char **systems, const char *system, const char *name, char *near,
 		      size_t size)
 {

@@ -10,21 +10,21 @@
 
 /*
  * These files are not trusted: traced programs choose them, and may have written them.
- * The functions here only read the files, within limits, and map none into memory: if the
- * owner truncated a mapped file, this process would end.
+ * The functions here only read the files, within limits. They do not map files, because
+ * truncation of a mapped file by its owner would end this process.
  */
 
 /*
  * tsct_code_file_open - open a regular file
  * @root: directory in which the path and its symbolic links are resolved; -1: "/"
  *
- * Opens no device and no FIFO, because opening one has effects. Returns a descriptor to
- * read from, or -1.
+ * Opens no device and no FIFO, because opening these has side effects. Returns a
+ * descriptor to read from, or -1.
  */
 int tsct_code_file_open(int root, const char *path);
 
-/* Reads the build id of a file from its program headers, as the kernel does, as text; "":
- * none. Returns false if the file is unreadable, or no ELF file of this byte order. */
+/* Reads the build id from a file's program headers, as the kernel does. @text: "" if there is none.
+ * Returns false if the file is unreadable, or no ELF file of this byte order. */
 bool tsct_build_id_read(int fd, char text[TSCT_BUILD_ID_TEXT]);
 
 
@@ -33,15 +33,15 @@ bool tsct_build_id_read(int fd, char text[TSCT_BUILD_ID_TEXT]);
 /*
  * Runtime systems of languages write these names for perf into files /tmp/perf-PID.map,
  * with a line "BEGIN SIZE NAME" for each function; the numbers are hexadecimal. The
- * files are not trusted: their memory is limited, and so is the share of time spent
- * reading them. Not thread-safe.
+ * files are not trusted: the memory used for them, and the share of time spent reading
+ * them, are limited. Not thread-safe.
  */
 
-#define TSCT_PERF_MAP_NAME	256 /* size of a name with its NUL, bytes; longer ones are cut */
+#define TSCT_PERF_MAP_NAME	256 /* size of a name with its NUL, bytes; longer names are cut */
 
 struct tsct_perf_maps;
 
-/* Returns an empty set of files; NULL: out of memory. */
+/* Returns an empty set of files, or NULL if out of memory. */
 struct tsct_perf_maps *tsct_perf_maps_new(void);
 void tsct_perf_maps_free(struct tsct_perf_maps *maps);
 
@@ -52,8 +52,8 @@ void tsct_perf_maps_free(struct tsct_perf_maps *maps);
  * @now_ns: the present time, CLOCK_MONOTONIC
  * @ret_offset: offset of the address from the function's start, bytes
  *
- * Returns the name, valid until the next call, or NULL: unknown. If the address is unknown
- * and the file has changed, its new part is read, unless files were read just before.
+ * Returns the name, valid until the next call, or NULL if unknown. If the address is unknown
+ * and the file has changed, reads the file's new part, unless files were read just before.
  */
 const char *tsct_perf_maps_find(struct tsct_perf_maps *maps, __u32 tgid, __u64 address,
 				__s64 now_ns, __u64 *ret_offset);

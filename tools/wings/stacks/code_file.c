@@ -13,7 +13,7 @@
 #include "code.h"
 
 #define HEADERS_MAX	128	/* maximum number of program headers to read */
-#define NOTES_BYTES	4096	/* bytes to read of a segment of notes */
+#define NOTES_BYTES	4096	/* maximum number of bytes to read of a segment of notes */
 
 int tsct_code_file_open(int root, const char *path)
 {
@@ -37,7 +37,7 @@ int tsct_code_file_open(int root, const char *path)
 	return fd;
 }
 
-/* Finds the build id among notes. Returns its length in bytes, or 0. */
+/* Finds the build id among notes. Returns the length of the build id in bytes, or 0. */
 static int find_note(const char *notes, size_t size, size_t align,
 		     __u8 build_id[TSCT_BUILD_ID_MAX])
 {
@@ -54,7 +54,7 @@ static int find_note(const char *notes, size_t size, size_t align,
 		if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != sizeof("GNU") ||
 		    memcmp(notes + name, "GNU", sizeof("GNU")))
 			continue;
-		/* Longer ids are cut; the kernel ignores them. */
+		/* Cut longer ids, which the kernel ignores. */
 		if (end - text > TSCT_BUILD_ID_MAX)
 			end = text + TSCT_BUILD_ID_MAX;
 		memcpy(build_id, notes + text, end - text);
@@ -63,8 +63,8 @@ static int find_note(const char *notes, size_t size, size_t align,
 	return 0;
 }
 
-/* Reads the header of an ELF file, and converts a 32-bit one to 64 bits. Returns false if
- * it is not an ELF file of this byte order. */
+/* Reads the header of an ELF file, and converts a 32-bit header to 64 bits. Returns
+ * false if the file is no ELF file of this byte order. */
 static bool read_header(int fd, Elf64_Ehdr *h)
 {
 	Elf32_Ehdr small;

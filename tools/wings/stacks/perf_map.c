@@ -13,25 +13,25 @@
 #define MAPS_MAX	16		/* processes whose files are kept */
 #define FILE_BYTES_MAX	(32 << 20)	/* maximum number of bytes to read of a file */
 #define SYMBOLS_MAX	(1U << 20)	/* maximum number of symbols of a file */
-#define KEPT_BYTES_MAX	(128U << 20)	/* memory for all files; above, files are forgotten */
+#define KEPT_BYTES_MAX	(128U << 20) /* maximum memory for all files; beyond, files are forgotten */
 #define CHUNK		(64 << 10)
-#define OVERLAP_MAX	64		/* number of functions that are checked for an address */
-/* Reading may take one part in REST + 1 of the time. Time without reading is credit, up to
- * CREDIT_NS, so that readings of several processes may follow each other. */
+#define OVERLAP_MAX	64 /* maximum number of functions that are checked for an address */
+/* Reading files may use 1/(REST + 1) of the time. Up to CREDIT_NS without reading are a
+ * credit, so that files of several processes may be read one after the other. */
 #define REST		4
 #define CREDIT_NS	(NS_PER_S / 10)
 
 struct perf_symbol {
 	__u64 begin, size;
-	__u32 name;		/* offset in `names`; a later line has a higher one */
+	__u32 name;		/* offset in `names`; later lines have higher offsets */
 };
 
-/* The file of a process, as far as it has been read */
+/* The perf map file of a process, as far as the file has been read */
 struct perf_map {
 	__u32 tgid;		/* 0: this element is free */
 	struct stat file;
-	off_t read_to;		/* end of the last line that was read */
-	char tail[32];		/* bytes before read_to, to detect another file */
+	off_t read_to;		/* offset of the end of the last line that was read */
+	char tail[32];		/* bytes before read_to, which change if the file was rewritten */
 	struct perf_symbol *symbols;	/* by begin */
 	__u32 nr;
 	size_t room;
@@ -49,7 +49,7 @@ struct tsct_perf_maps {
 
 /* ---- the file of a process ------------------------------------------------ */
 
-/* Returns the number of a process in its own pid namespace; 0: it has ended. */
+/* Returns the number of a process in its own pid namespace, or 0 if the process has ended. */
 static unsigned int find_own_number(__u32 tgid)
 {
 	char path[32], line[256];
@@ -60,7 +60,7 @@ static unsigned int find_own_number(__u32 tgid)
 	status = fopen(path, "re");
 	if (!status)
 		return 0;
-	/* The line has "NSpid:", then a number for each namespace, the innermost last. */
+	/* The line has "NSpid:", then a number for each namespace, with the innermost one last. */
 	while (!number && fgets(line, sizeof(line), status))
 		if (!strncmp(line, "NSpid:", 6))
 			number = (unsigned int)strtoul(strrchr(line, '\t') + 1, NULL, 10);
@@ -68,8 +68,8 @@ static unsigned int find_own_number(__u32 tgid)
 	return number;
 }
 
-/* Opens the file of a process. Returns a descriptor, with the file's status in *ret_file,
- * or -1. */
+/* Opens the perf map file of a process. Returns a descriptor, and the file's status in
+ * *ret_file, or -1. */
 static int open_map(__u32 tgid, struct stat *ret_file)
 {
 	struct stat owner;
@@ -84,7 +84,7 @@ static int open_map(__u32 tgid, struct stat *ret_file)
 	fd = tsct_code_file_open(root, path);
 	close(root);
 	snprintf(path, sizeof(path), "/proc/%u", tgid);
-	/* Any user may write to /tmp: accepts only files of the process's user or of root. */
+	/* Any user may write to /tmp, so accept only files of the process's user or of root. */
 	if (fd >= 0 && !fstat(fd, ret_file) && !stat(path, &owner) &&
 	    (ret_file->st_uid == owner.st_uid || !ret_file->st_uid))
 		return fd;
@@ -132,7 +132,7 @@ static int compare_begins(const void *a, const void *b)
 	return tsct_compare(one->begin, two->begin) ?: tsct_compare(one->name, two->name);
 }
 
-/* Reads the complete lines after those that were read before. */
+/* Reads the complete lines from read_to on, up to the limits. */
 static void read_lines(struct perf_map *m, int fd)
 {
 	char chunk[CHUNK], *line, *end;
@@ -171,7 +171,7 @@ static bool is_changed(const struct stat *a, const struct stat *b)
 		memcmp(&a->st_mtim, &b->st_mtim, sizeof(a->st_mtim));
 }
 
-/* Reads the new part of a process's file, or all of the file if it was written anew. */
+/* Reads the new part of a process's file, or all of the file if it was rewritten. */
 static void read_changes(struct perf_map *m)
 {
 	char tail[sizeof(m->tail)];
@@ -204,7 +204,7 @@ static const struct perf_symbol *search_symbol(const struct perf_map *m, __u64 a
 							 sizeof(*m->symbols), address);
 	size_t i;
 
-	/* Uses the latest line, as new code may have replaced other code at its address. */
+	/* Use the latest line: its code may have replaced other code at this address. */
 	for (i = 0; i < low && i < OVERLAP_MAX; i++) {
 		s = &m->symbols[low - 1 - i];
 		if (address - s->begin < s->size && (!found || s->name > found->name))
@@ -215,7 +215,7 @@ static const struct perf_symbol *search_symbol(const struct perf_map *m, __u64 a
 
 /* ---- interface ------------------------------------------------------------- */
 
-/* Returns the element of a process. A new process replaces the one used longest ago. */
+/* Returns the element of a process. A new process replaces the process used longest ago. */
 static struct perf_map *get_map(struct tsct_perf_maps *maps, __u32 tgid)
 {
 	struct perf_map *m, *oldest = maps->maps;
@@ -231,7 +231,7 @@ static struct perf_map *get_map(struct tsct_perf_maps *maps, __u32 tgid)
 	return oldest;
 }
 
-/* Forgets the files that were used longest ago until the others fit, but never @but. */
+/* Forgets files, those used longest ago first, but never @but, until the others fit. */
 static void limit_memory(struct tsct_perf_maps *maps, const struct perf_map *but)
 {
 	struct perf_map *m, *oldest;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Stacks of kernel events: finds the function of each frame in the kernel, and the file of
- * each frame in a program, while function and file exist, and writes both into the statedump.
+ * Stacks of kernel events: writes into the statedump the function of each kernel frame
+ * and the file of each user frame, which are found while function and file exist.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -37,8 +37,8 @@
 #define PROGRAMS_MAX	256
 #define MAPPINGS_MAX	2048
 
-/* Time after which mappings of a process are read again, ns. Stacks are some 10 ms old when
- * they arrive here, and a program that compiles code has thousands of stacks a second. */
+/* Time after which mappings of a process are read again, ns. Stacks are about 10 ms old when
+ * they arrive here; a program that compiles code causes thousands of stacks a second. */
 #define MAPPINGS_VALID_NS	10000000
 
 /* A function of the kernel */
@@ -53,16 +53,16 @@ struct image {
 	char build_id[TSCT_BUILD_ID_TEXT];
 	char *path;
 	__u64 device, inode;
-	/* descriptor of a file that only this process can open, so that it must find the
-	 * functions; -1: readers of the recording find the file by path and build id */
+	/* descriptor of a file that readers of the recording cannot open, so that the
+	 * recorder must find the functions; -1: readers find the file by path and build id */
 	int fd;
 };
 
 /* Mapping of code in a process */
 struct code_mapping {
 	__u64 begin, end, offset;
-	long image;		/* index of its file in `images`; -1: none */
-	char name[64];		/* path; without a file: "[vdso]", "[anon]" */
+	long image;		/* index of the mapping's file in `images`; -1: none */
+	char name[64];		/* path of the file, or, without a file, "[vdso]", "[anon]" */
 };
 
 struct record_stacks {
@@ -80,9 +80,9 @@ struct record_stacks {
 	__u64 mapped_ns;	/* time at which the mappings were read, CLOCK_MONOTONIC, ns */
 	bool mapped_now;	/* the mappings were read for the present stack */
 	bool mapped;		/* the mappings could be read */
-	/* stacks and frames that were written, by hashes, which programs cannot guess */
+	/* stacks and frames that were written; keys: hashes, which programs cannot guess */
 	struct tsct_index stacks, frames;
-	__u32 *numbers;		/* numbers of the frames, by index in `frames` */
+	__u32 *numbers;		/* number of each frame in `frames`, with the same index */
 	__u32 nr_frames;	/* frames that have a number */
 	__u64 seed;		/* random start of keys */
 	struct tsct_symbolizer *symbolizer;	/* or NULL */
@@ -106,7 +106,7 @@ static char *read_all(const char *path)
 
 	if (!file)
 		return NULL;
-	/* Reads all of the file, as it contains no NUL. */
+	/* getdelim() reads the whole file, as it contains no NUL. */
 	if (getdelim(&text, &len, '\0', file) < 0) {
 		free(text);
 		text = NULL;
@@ -115,7 +115,7 @@ static char *read_all(const char *path)
 	return text;
 }
 
-/* Reads a line "ADDRESS TYPE NAME[\t[MODULE]]", which it splits. */
+/* Reads a line "ADDRESS TYPE NAME[\t[MODULE]]", and writes NULs into the line. */
 static void read_symbol(struct record_stacks *st, char *line)
 {
 	char *name, *module, *end;
@@ -160,8 +160,8 @@ static const struct kernel_symbol *find_kernel(const struct record_stacks *st,
 	return low ? &st->symbols[low - 1] : NULL;
 }
 
-/* Returns the number of top frames that are of the BPF program that took the stack, or
- * of kernel functions that called this program. */
+/* Returns the number of top frames that belong to the BPF program that took the stack,
+ * or to kernel functions that called this program. */
 static size_t count_own(const struct record_stacks *st, const __u64 *frames, size_t nr)
 {
 	static const char *const callers[] = {
@@ -175,7 +175,7 @@ static size_t count_own(const struct record_stacks *st, const __u64 *frames, siz
 		symbol = find_kernel(st, frames[i]);
 		if (!symbol)
 			break;
-		/* The top frame of a kprobe is the probed function, whatever its name. */
+		/* The top frame of a kprobe is the probed function, even if `callers` has it. */
 		if (!i && (!symbol->module || strcmp(symbol->module, "[bpf]")) &&
 		    strncmp(symbol->name, "perf_trace_", 11) &&
 		    strncmp(symbol->name, "perf_syscall_", 13) &&
@@ -206,7 +206,7 @@ static bool is_found_by_path(const struct image *image)
 	return same;
 }
 
-/* Adds an open file. Closes @fd, unless the file must stay open. Returns its index, or -1. */
+/* Adds an open file. Closes @fd, unless the file must stay open. Returns the file's index or -1. */
 static long add_image(struct record_stacks *st, int fd, const char *path)
 {
 	struct image *image, new;
@@ -252,7 +252,7 @@ static int open_root(__u32 tgid)
 	return open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* Opens the file of a mapping, even if it was deleted, or its path is in another root. */
+/* Opens the file of a mapping, even if the file was deleted or is below another root directory. */
 static int open_mapped(__u32 tgid, __u64 begin, __u64 end, const char *path)
 {
 	char name[96];
@@ -299,8 +299,8 @@ static void read_mapping(struct record_stacks *st, __u32 tgid, const char *line)
 	snprintf(m->name, sizeof(m->name), "%.60s", path);
 }
 
-/* Reads the mappings of a process; finds none if the process has ended, or if the recorder's
- * /proc does not have it. */
+/* Reads the mappings of a process. There are no mappings if the process has ended, or
+ * is not in the recorder's /proc. */
 static void read_mappings(struct record_stacks *st, __u32 tgid)
 {
 	char path[32], *line = NULL;
@@ -328,7 +328,7 @@ static void read_mappings(struct record_stacks *st, __u32 tgid)
 		fclose(maps);
 }
 
-/* Opens and adds the files that were executed: their processes may have ended. */
+/* Opens and adds the executed files in `programs`, whose processes may have ended. */
 static void open_programs(struct record_stacks *st)
 {
 	int fd;
@@ -387,7 +387,7 @@ static bool is_numbered(const struct record_stacks *st, __u64 key, __u32 *ret_nu
 }
 
 /* Returns the number of a frame, and writes the frame if it is not in the recording yet.
- * @key: hash of the frame; 0: does not remember the frame, as it may get a name later */
+ * @key: hash of the frame; 0: do not remember the frame, which may get a name later */
 static __u32 number_frame(struct record_session *s, __u64 cycles, __u64 key,
 			  const struct new_frame *frame)
 {
@@ -475,8 +475,8 @@ static const struct code_mapping *find_mapping(struct record_stacks *st, __u32 t
 	return search_mapping(st, address);
 }
 
-/* Finds the number of a frame of which only the address is known. Returns false if there
- * is no code at the address: the previous frame was the last one. */
+/* Finds the number of a frame of which only the address is known. Returns false if
+ * there is no code at the address, so that the previous frame was the last one. */
 static bool number_address(struct record_session *s, __u64 cycles, __u32 tgid,
 			   __u64 address, __u32 *ret_number)
 {
@@ -503,8 +503,8 @@ static bool number_address(struct record_session *s, __u64 cycles, __u32 tgid,
 	if (m && !strncmp(m->name, "[v", 2)) {		/* [vdso], [vsyscall] */
 		frame.address = address - m->begin;
 	} else {
-		/* Finds the name even after the process has ended, if its file was
-		 * read before. */
+		/* This also finds the name after the process's end, if the process's
+		 * file was read before. */
 		name = tsct_perf_maps_find(st->perf_maps, tgid, address, tsct_monotonic_ns(),
 					   &from);
 		if (m && !name)
@@ -533,8 +533,8 @@ static bool number_user(struct record_session *s, __u64 cycles, __u32 tgid,
 
 	if (from->status != BPF_STACK_BUILD_ID_VALID)
 		return number_address(s, cycles, tgid, offset, ret_number);
-	/* For an address in no mapping, the kernel uses the next mapping, with a negative
-	 * offset. */
+	/* For an address in no mapping, the kernel gives a negative offset in the next
+	 * mapping. */
 	if (offset > INT64_MAX)
 		return false;
 	tsct_build_id_text(from->build_id, sizeof(from->build_id), build_id);
@@ -579,9 +579,9 @@ static void print_warning(void *, const char *sentence)
 	ctl_error("--stack: %s", sentence);
 }
 
-/* Forgets all stacks and frames if there are too many. Then writes stacks that are sent
- * again a second time; readers use the first one. Keeps files while there are few, as a
- * file might not be found again after its process has ended. */
+/* Forgets all stacks and frames if there are too many. A stack that is sent again is
+ * then written a second time; readers use the first copy. Forgets files only if there
+ * are too many, as a file might not be found again after its process has ended. */
 static void limit_numbers(struct record_stacks *st)
 {
 	const bool many_images = st->nr_images >= IMAGES_MAX;
@@ -617,7 +617,7 @@ static void write_stack(struct record_session *s, __u64 cycles, const struct sta
 	__u32 number, len = 0;
 	size_t i, at = 0;
 
-	/* A return address is after the call: one byte less is within the call. */
+	/* A return address is after the call instruction; the address minus 1 is within it. */
 	for (i = own; i < nr_kernel; i++)
 		at += (size_t)sprintf(text + at, "%s%u", at ? " " : "",
 				      number_kernel(s, cycles, kernel[i] - (i > 0)));
@@ -654,7 +654,7 @@ void record_stacks_take(struct record_session *s, __u64 cycles, const void *payl
 
 void record_stacks_exec(struct record_stacks *st, const char *filename)
 {
-	/* If the path is relative to another directory, the file here has another build id. */
+	/* A path that is relative to another directory gives a file with another build id here. */
 	char *path = st ? realpath(filename, NULL) : NULL;
 	bool known = !path;
 	size_t i;
@@ -685,7 +685,7 @@ int record_stacks_open(struct record_session *s)
 	}
 	st->symbolizer = tsct_symbolizer_new(print_warning, NULL);
 	read_kallsyms(st);
-	/* Many other processes use the libraries of this process, too. */
+	/* Adds the libraries of this process, which many other processes use, too. */
 	read_mappings(st, (__u32)getpid());
 	s->stacks = st;
 	return 0;

@@ -19,8 +19,8 @@
 #define DEBUG_FILE	"/usr/lib/debug/.build-id/%.2s/%s.debug"
 
 #define PROCESSES_MAX	32	/* processes that are kept */
-#define FAILED_MAX	8	/* after this number of failed files, no more are read */
-#define TIMEOUT_S	20 /* maximum wait for an answer, s: a hostile file may let it sleep */
+#define FAILED_MAX	8	/* after so many failed files, no more files are read */
+#define TIMEOUT_S	20 /* maximum wait for an answer, s: a hostile file can let it sleep */
 #define STACK_BYTES	(64 << 10)
 
 /* A file, and the process that reads its symbols */
@@ -28,7 +28,7 @@ struct symbol_process {
 	char *path;		/* NULL: this element is free */
 	char build_id[TSCT_BUILD_ID_TEXT];
 	int fd;			/* argument @fd of tsct_symbolizer_find() */
-	int socket;		/* to the process; -1: none, the file has no names */
+	int socket;		/* socket to the process; -1: no process, no names */
 	int pidfd;
 	__u64 used;		/* value of `uses` at the last use */
 };
@@ -49,14 +49,14 @@ struct symbol_start {
 	char *build_id;
 };
 
-/* Main function of the new process, in a copy of the memory. Calls only the system,
- * because other threads may have held locks when it was copied. */
+/* Main function of the new process, in a copy of the memory. Makes only system calls,
+ * because other threads may have held locks when the memory was copied. */
 static int run_reader(void *argument)
 {
 	const struct symbol_start *from = argument;
 	char *argv[] = { "trace-ctl", TSCT_SYMBOLIZE_COMMAND, from->build_id, NULL };
 	int null = open("/dev/null", O_RDWR);
-	/* The copies get higher numbers than all descriptors that are set below. */
+	/* Duplicates get higher numbers than all descriptors that are set below. */
 	int socket = fcntl(from->socket, F_DUPFD, SYMBOLIZE_DEBUG_FD + 1);
 	int file = fcntl(from->file, F_DUPFD, SYMBOLIZE_DEBUG_FD + 1);
 	int debug = fcntl(from->debug, F_DUPFD, SYMBOLIZE_DEBUG_FD + 1);
@@ -69,13 +69,13 @@ static int run_reader(void *argument)
 	dup2(file, SYMBOLIZE_FILE_FD);
 	dup2(debug, SYMBOLIZE_DEBUG_FD);
 	syscall(SYS_close_range, SYMBOLIZE_DEBUG_FD + 1, ~0U, 0);
-	setsid();		/* signals of the terminal shall not reach it */
+	setsid();		/* a new session: signals of the terminal do not reach it */
 	execv("/proc/self/exe", argv);
 	_exit(1);
 }
 
-/* Starts the process for a file. Stores its pidfd, not its number: the program may
- * wait for any child, after which the number may be used again. */
+/* Starts the process for a file. Stores the pidfd, not the process id: the program may
+ * wait for any child, after which the id may be used again. */
 static void start_process(struct symbol_process *p, int file, int debug)
 {
 	const struct timeval timeout = { .tv_sec = TIMEOUT_S };
@@ -98,7 +98,7 @@ static void start_process(struct symbol_process *p, int file, int debug)
 		close(pair[0]);
 }
 
-/* Ends the process. Returns the signal that had already ended it; 0: none, or unknown. */
+/* Ends the process. Returns the signal that ended it before, or 0 if none or unknown. */
 static int stop_process(struct symbol_process *p)
 {
 	siginfo_t info = { .si_status = 0 };
@@ -117,8 +117,8 @@ static int stop_process(struct symbol_process *p)
 
 /* ---- files ------------------------------------------------------------- */
 
-/* Opens a regular file, and checks that it has the build id. Returns a descriptor, or
- * -1. */
+/* Opens a regular file, and checks that the file has the build id. Returns a
+ * descriptor, or -1. */
 static int open_file(const char *path, const char *build_id)
 {
 	/* Recorders write only absolute paths: other paths are not trusted. */
@@ -156,8 +156,8 @@ static void free_process(struct symbol_process *p)
 	p->path = NULL;
 }
 
-/* Returns the process for a file. If there is none, starts it in place of the process
- * that was used longest ago. NULL: out of memory */
+/* Returns the process for a file, or NULL if out of memory. If there is no such
+ * process, starts one in place of the process that was used longest ago. */
 static struct symbol_process *get_process(struct tsct_symbolizer *s, int fd,
 					  const char *path, const char *build_id)
 {
@@ -182,7 +182,7 @@ static struct symbol_process *get_process(struct tsct_symbolizer *s, int fd,
 
 /* ---- interface --------------------------------------------------------- */
 
-/* Ends a process that has failed, and warns. @is_late: it did not answer in time */
+/* Ends a process that has failed, and warns. @is_late: the process did not answer in time */
 static void drop_process(struct tsct_symbolizer *s, struct symbol_process *p, bool is_late)
 {
 	const int number = stop_process(p);
@@ -197,7 +197,7 @@ static void drop_process(struct tsct_symbolizer *s, struct symbol_process *p, bo
 		return;
 	s->warn(s->arg, sentence);
 	if (s->failed == FAILED_MAX)
-		s->warn(s->arg, "too many files failed: no symbols of further files are read");
+		s->warn(s->arg, "reading symbols failed too often: no more files are read");
 }
 
 struct tsct_symbolizer *tsct_symbolizer_new(void (*warn)(void *arg, const char *sentence),

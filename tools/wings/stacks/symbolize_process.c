@@ -30,11 +30,11 @@
 #include "code.h"
 
 #define NOBODY		65534
-#define NESTED_MAX	64	/* maximum number of symbols before an address to check */
+#define NESTED_MAX	64	/* maximum number of symbols to check, before an address */
 
 /* A function, or another named place in the code */
 struct symbol {
-	__u64 address;		/* in the ELF file's own address space */
+	__u64 address;		/* as in the ELF file, where the load address is 0 */
 	__u64 size;		/* bytes; 0: unknown */
 	const char *name;	/* libdwfl owns the text */
 };
@@ -57,7 +57,7 @@ static int compare_symbols(const void *a, const void *b)
 	size_t len = strlen(one->name), other = strlen(two->name);
 
 	/* Of several symbols at an address, first the longest function, then the shortest
-	 * name, then a name that does not begin with an underscore */
+	 * name, then the name last in ASCII order: lower case before an underscore */
 	return tsct_compare(one->address, two->address) ?: tsct_compare(two->size, one->size) ?:
 		tsct_compare(len, other) ?: strcmp(two->name, one->name);
 }
@@ -93,7 +93,7 @@ static void read_symbols(struct symbol_table *f)
 		qsort(f->symbols, f->nr, sizeof(*f->symbols), compare_symbols);
 }
 
-/* Returns the function that contains an address; NULL: none. */
+/* Returns the function that contains an address, or NULL. */
 static struct symbol *find_symbol(const struct symbol_table *f, __u64 address)
 {
 	const size_t low = !f->nr ? 0 : tsct_array_up_to(&f->symbols->address, f->nr,
@@ -101,7 +101,7 @@ static struct symbol *find_symbol(const struct symbol_table *f, __u64 address)
 	struct symbol *s;
 	size_t at;
 
-	/* Functions contain other symbols, such as labels, but not many. */
+	/* Functions may contain other symbols, such as labels, but only a few. */
 	for (at = low; at && low - at < NESTED_MAX; at--) {
 		s = &f->symbols[at - 1];
 		if (address - s->address >= s->size)
@@ -114,7 +114,7 @@ static struct symbol *find_symbol(const struct symbol_table *f, __u64 address)
 	return low && !f->symbols[low - 1].size ? &f->symbols[low - 1] : NULL;
 }
 
-/* Converts an offset in the file to an address. Returns false if no segment in memory has it. */
+/* Converts an offset in the file to an address. Returns false if no loaded segment has it. */
 static bool find_address(const struct symbol_table *f, __u64 offset, __u64 *ret_address)
 {
 	GElf_Addr bias;
@@ -153,7 +153,7 @@ static bool has_build_id(int fd, const char *build_id)
 
 static struct symbol_table table;
 
-/* Callback of libdwfl: does not search, but returns the open debug file if its build id matches. */
+/* Callback of libdwfl: returns the debug file, which is open already, if its build id matches. */
 static int find_debug_file(Dwfl_Module *module, void **data, const char *name,
 			   Dwarf_Addr base, const char *file, const char *link,
 			   GElf_Word checksum, char **ret_name)
@@ -214,15 +214,15 @@ static int filter_calls(void)
 
 static int set_limit(int resource, rlim_t most)
 {
-	/* The hard limit of CPU time is 1 s higher: SIGXCPU then ends the process, not
-	 * SIGKILL, and so shows the reason. */
+	/* The hard limit of CPU time is 1 s higher: so SIGXCPU, not SIGKILL, ends the
+	 * process, and shows the reason. */
 	const struct rlimit both = { most, most + (resource == RLIMIT_CPU) };
 
 	return setrlimit(resource, &both);
 }
 
-/* Limits the address space to a fixed size plus that of the files, which are mapped as a whole.
- * A file with holes counts with its stored bytes, so that its holes permit no more data. */
+/* Limits the address space to a fixed size plus the size of the files, which are mapped as a whole.
+ * Of a file with holes, only the stored bytes count, so that holes do not raise the limit. */
 static int limit_memory(void)
 {
 	rlim_t size = SYMBOLIZE_MEMORY_BYTES, stored;
@@ -232,7 +232,7 @@ static int limit_memory(void)
 	for (fd = SYMBOLIZE_FILE_FD; fd <= SYMBOLIZE_DEBUG_FD; fd++) {
 		if (fstat(fd, &st))
 			continue;
-		stored = 4 * 512 * (rlim_t)st.st_blocks; /* may be compressed by the file system */
+		stored = 4 * 512 * (rlim_t)st.st_blocks; /* 4: the file system may compress */
 		size += (rlim_t)st.st_size < stored ? (rlim_t)st.st_size : stored;
 	}
 #ifdef __SANITIZE_ADDRESS__
@@ -243,8 +243,8 @@ static int limit_memory(void)
 
 static bool confine_process(void)
 {
-	/* Fails with EINVAL in a user namespace without nobody; then the filter of calls
-	 * suffices. */
+	/* These calls fail with EINVAL in a user namespace without the user nobody. The
+	 * filter of system calls suffices then. */
 	if (!geteuid() && (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
 			   setresuid(NOBODY, NOBODY, NOBODY)) && errno != EINVAL)
 		return false;
@@ -268,9 +268,9 @@ static void find_name(const struct symbol_table *f, struct symbolize_answer *a)
 	if (!f->module || !find_address(f, a->offset, &address))
 		return;
 	symbol = find_symbol(f, address);
-	/* The recorder stores the address before a return address. A signal handler
-	 * returns to the start of a function that was not called: then the stored
-	 * address is one byte before the function. */
+	/* The recorder stores the address 1 byte before a return address. A signal
+	 * handler returns to the start of a function that was not called; the stored
+	 * address is then before this function. */
 	if (!symbol || !symbol->size) {
 		next = find_symbol(f, address + 1);
 		symbol = next && next->address == address + 1 ? next : symbol;

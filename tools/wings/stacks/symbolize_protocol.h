@@ -6,17 +6,17 @@
 #include "lib/core/port.h"
 
 /*
- * Argument with which a program starts itself as a process that reads symbols. A
- * program that uses symbolizers must call tsct_symbolize_main() before all else if
- * this is its first argument. @build_id: the second argument
+ * First argument with which a program starts itself as a process that reads symbols. A
+ * program that uses symbolizers must first call tsct_symbolize_main() if its first
+ * argument is this text. @build_id: the second argument
  */
 #define TSCT_SYMBOLIZE_COMMAND	"__symbolize"
 _Noreturn void tsct_symbolize_main(const char *build_id);
 
 /* Descriptors of the process */
 #define SYMBOLIZE_SOCKET	0
-#define SYMBOLIZE_FILE_FD	3	/* descriptor of the file with the code; or closed */
-#define SYMBOLIZE_DEBUG_FD	4	/* descriptor of the file of debug information; or closed */
+#define SYMBOLIZE_FILE_FD	3	/* file with the code; may be closed */
+#define SYMBOLIZE_DEBUG_FD	4	/* file with debug information; may be closed */
 
 /* Limits of the process: CPU time, s, and memory beyond the mapped files, bytes */
 #define SYMBOLIZE_CPU_S		10
@@ -24,8 +24,8 @@ _Noreturn void tsct_symbolize_main(const char *build_id);
 
 #define SYMBOLIZE_NAME_MAX	1000	/* bytes; longer names are cut off */
 
-/* Answer to a request, which is an offset of 8 bytes. The name is sent without its NUL;
- * an empty name: unknown */
+/* Answer to a request, which is an offset of 8 bytes. The name is sent without its NUL,
+ * and is empty if it is unknown. */
 struct symbolize_answer {
 	__u64 offset;		/* offset of the instruction in the file, bytes */
 	__u64 from;		/* offset of the instruction from the function's start, bytes */

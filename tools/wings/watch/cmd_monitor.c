@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl monitor: prints the module's news, received over generic netlink. Names of channels
- * are read from the device. */
+/* trace-ctl monitor: prints the module's news, received over generic netlink. The names
+ * of channels are read from the device. */
 #include <argp.h>
 #include <errno.h>
 #include <linux/genetlink.h>
@@ -39,11 +39,11 @@ enum news_type {
 
 struct monitor {
 	bool json;
-	unsigned long count;	/* number of news before the end; 0: no limit */
+	unsigned long count;	/* number of news after which the command ends; 0: no limit */
 	double seconds;		/* duration, s; 0: no limit */
 	unsigned long printed;
 	bool unloaded;		/* the module was unloaded */
-	bool failed;		/* the news could not be printed */
+	bool failed;		/* news could not be printed */
 	bool closed;		/* standard output has no reader any more */
 	struct nl_sock *news;
 	int family;		/* number of the module's netlink family */
@@ -75,7 +75,7 @@ static void print_time(__s64 time_ns)
 	printf("%s.%06lld  ", text, (long long)rest_ns / 1000);
 }
 
-/* Members of a channel that the caller may not see are null. */
+/* The name of a channel that the caller may not see is null. */
 static void print_channel(enum news_type type, const json_t *news)
 {
 	struct tsct_text policy = { 0 };
@@ -121,8 +121,8 @@ static bool is_done(const struct monitor *m)
 		(m->count && m->printed >= m->count);
 }
 
-/* Prints news, and frees them. @news: its members besides time and type; NULL: none. Flushes each
- * line, so that a program behind a pipe gets it immediately. */
+/* Prints news, and frees @news, their members besides time and type (NULL: no others).
+ * Flushes each line, so that a program behind a pipe gets it immediately. */
 static void report_news(struct monitor *m, enum news_type type, json_t *news)
 {
 	const __s64 now_ns = tsct_gettime_ns(CLOCK_REALTIME);
@@ -149,7 +149,7 @@ static void report_news(struct monitor *m, enum news_type type, json_t *news)
 
 /* ---- channels ------------------------------------------------------------ */
 
-/* Returns true if a message has all attributes in @policy. */
+/* Returns true if a message has all attributes that @policy lists. */
 static bool parse_message(struct nlmsghdr *header, struct nlattr **attr, int max,
 			  struct nla_policy *policy)
 {
@@ -171,7 +171,7 @@ static struct tsct_channel_info *find_channel(const struct monitor *m, __u32 id)
 	return NULL;
 }
 
-/* Stores a channel. If out of memory, it stays unknown, and its news lack its name. */
+/* Stores a channel. If out of memory, the channel stays unknown, and news lack its name. */
 static void note_channel(struct monitor *m, const struct tsct_channel_info *info)
 {
 	struct tsct_channel_info *known = find_channel(m, info->id);
@@ -186,8 +186,8 @@ static void note_channel(struct monitor *m, const struct tsct_channel_info *info
 }
 
 /*
- * Queries a channel, or all channels if @id is 0. On failure a channel stays unknown. Closes the
- * device at once, since an open one keeps the module from being unloaded.
+ * Queries a channel, or all channels if @id is 0. After an error, channels stay unknown.
+ * Closes the device at once, because an open device keeps the module from being unloaded.
  */
 static void query_channels(struct monitor *m, __u32 id)
 {
@@ -245,7 +245,7 @@ static void on_channel_news(struct monitor *m, struct nlmsghdr *header, enum new
 		*known = m->channels[--m->nr_channels];
 }
 
-/* Handles news of the netlink controller: it reports when the module's family disappears. */
+/* Handles a message of the netlink controller, which reports the end of the module's family. */
 static void on_family(struct monitor *m, struct nlmsghdr *header)
 {
 	static struct nla_policy policy[CTRL_ATTR_FAMILY_NAME + 1] = {
@@ -258,7 +258,7 @@ static void on_family(struct monitor *m, struct nlmsghdr *header)
 		report_news(m, NEWS_UNLOADED, NULL);
 }
 
-/* Callback: handles a message. Ignores unknown ones, and those that the kernel did not send. */
+/* Callback: handles a message. Ignores messages that are unknown or not from the kernel. */
 static int on_news(struct nl_msg *message, void *arg)
 {
 	struct nlmsghdr *header = nlmsg_hdr(message);
@@ -335,7 +335,7 @@ static int open_news(struct monitor *m, struct nl_sock *lookup)
 
 /* ---- loop ---------------------------------------------------------------- */
 
-/* Sets the time that remains of --duration. Returns @time; NULL: there is no limit. */
+/* Sets *time to the rest of --duration. Returns @time, or NULL if there is no limit. */
 static struct timespec *remaining_time(const struct monitor *m, __s64 begin_ns,
 				       struct timespec *time)
 {
@@ -351,8 +351,8 @@ static struct timespec *remaining_time(const struct monitor *m, __s64 begin_ns,
 }
 
 /*
- * Signals arrive only while ppoll() waits. Standard output is polled for errors: if its
- * reader is gone, the command ends at once, not at the next news.
+ * Signals arrive only while ppoll() waits. Standard output is polled for errors:
+ * without a reader, the command ends at once, not only at the next news.
  */
 static int run_loop(struct monitor *m, const sigset_t *mask)
 {

@@ -17,7 +17,7 @@
 enum { KEY_ONCE = 256 };
 
 static const char *const keys[] = { "events", "bytes", "unread", "lost", "name", "id" };
-/* figure of each key; "": keep the order, by provider and id */
+/* figure by which each key sorts; "": keep the order by provider and id */
 static const char *const key_figures[] = {
 	"events_per_s", "bytes_per_s", "unread_percent", "lost_per_s", NULL, "",
 };
@@ -25,7 +25,7 @@ static const char *const key_figures[] = {
 struct top_options {
 	bool per_cpu, json;
 	unsigned int key;
-	unsigned long count;	/* number of refreshes before the end; 0: no limit */
+	unsigned long count;	/* number of refreshes after which the command ends; 0: no limit */
 	double seconds;		/* time between refreshes, s */
 };
 
