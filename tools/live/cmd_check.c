@@ -31,8 +31,7 @@ struct check_report {
 
 /* ---- measurement ------------------------------------------------------- */
 
-/* Returns TSC cycles per ns, measured for 10 ms: three correct digits suffice to convert a skew to
- * ns. */
+/* Returns TSC cycles per ns, measured for 10 ms: its three digits suffice to convert skews to ns. */
 static double measure_rate(void)
 {
 	struct timespec a, b;

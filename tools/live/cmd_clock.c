@@ -174,7 +174,7 @@ static void add_epoch(json_t *json, const struct clock_reading *r)
 }
 
 /* Returns the growth of the time's error bound, ns/s. In holdover, when an update of the
- * clock params is overdue, the growth is higher. */
+ * clock params is overdue, another growth applies. */
 static double growth_ppb(const struct clock_reading *r)
 {
 	const struct tsct_clock_params *real = &r->state.real;
@@ -300,7 +300,7 @@ static void clock_print_text(FILE *to, const struct clock_reading *r)
 		fprintf(to, "epoch     %u, after %s", r->state.epoch,
 			tsct_cause_name(r->state.cause));
 	if (*began)
-		/* Print whole seconds: the time of a disruption is not known to less than a second. */
+		/* Print whole seconds: the time of a disruption is known only to a second. */
 		fprintf(to, ", since %.*sZ (%s)", (int)strcspn(began, "."), began,
 			format_age(ctl_json_number(json, "epoch_age_s"), age, sizeof(age)));
 	fprintf(to, "\n");

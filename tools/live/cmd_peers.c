@@ -225,8 +225,7 @@ static const json_t *find_source(const json_t *sources, const char *name)
 	return NULL;
 }
 
-/* Prints the sources that sent no valid answer since @before was read. Returns the number of these
- * sources. */
+/* Prints the sources that sent no valid answer since @before was read. Returns how many they are. */
 static size_t print_silent_sources(const json_t *before, const json_t *sources)
 {
 	const json_t *source, *then;
@@ -236,8 +235,7 @@ static size_t print_silent_sources(const json_t *before, const json_t *sources)
 	json_array_foreach(sources, i, source) {
 		name = ctl_json_string(source, "name");
 		then = find_source(json_object_get(before, "sources"), name);
-		/* Comparisons with NaN, a missing member, are false: then this source is not
-		 * silent. */
+		/* A missing member is NaN, and comparisons with NaN are false. */
 		if (!then || !(ctl_json_number(json_object_get(source, "answers"), "taken") <=
 			       ctl_json_number(json_object_get(then, "answers"), "taken")))
 			continue;
@@ -252,8 +250,7 @@ static size_t print_silent_sources(const json_t *before, const json_t *sources)
 	return silent;
 }
 
-/* Prints the nodes that did not take part in this master's session. Returns the number of these
- * nodes. */
+/* Prints the nodes that were absent from this master's session. Returns how many they are. */
 static size_t print_absent_members(const json_t *participants)
 {
 	const json_t *member;

@@ -23,8 +23,7 @@ struct status_report {
 	char chosen_why[256];		/* reason why no provider is usable, or "" */
 	/* name of the counter from which stamps are read, and the reason why it is used */
 	char source_why[256];
-	/* kernel_why: why kernel events are unavailable, or NULL; module_why: why kernel events are
-	 * recorded without the module, or NULL */
+	/* why kernel events are unavailable; why they are recorded without the module; or NULL */
 	const char *kernel_why, *module_why;
 	/* path of the socket of a recorder that has a flight recorder of kernel events, or "" */
 	char recorder[512];

@@ -55,8 +55,7 @@ static bool poll_signals(void *arg, const struct tsct_merge_progress *p)
 			      (double)p->bytes, READ_ONCE(p->events));
 	if (sigtimedwait(&w->signals, NULL, &none) <= 0)
 		return false;
-	/* Nothing is written yet: end all ranks now, because other ranks may not check for signals
-	 * soon. */
+	/* Nothing is written yet: end all ranks now, as a rank may be in a long step. */
 	if (!w->dirfd && ranks->nr > 1)
 		ranks->abort(ranks->arg, -EINTR);
 	return true;
