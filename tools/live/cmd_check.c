@@ -31,7 +31,7 @@ struct check_report {
 
 /* ---- measurement ------------------------------------------------------- */
 
-/* Returns TSC cycles per ns, measured for 10 ms: its three digits suffice to convert skews to ns. */
+/* Returns TSC cycles per ns, measured for 10 ms: its three digits suffice to show a skew in ns. */
 static double measure_rate(void)
 {
 	struct timespec a, b;

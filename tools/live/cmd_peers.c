@@ -225,7 +225,7 @@ static const json_t *find_source(const json_t *sources, const char *name)
 	return NULL;
 }
 
-/* Prints the sources that sent no valid answer since @before was read. Returns how many they are. */
+/* Prints the sources that sent no valid answer since @before was read. Returns how many. */
 static size_t print_silent_sources(const json_t *before, const json_t *sources)
 {
 	const json_t *source, *then;
