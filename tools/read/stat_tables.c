@@ -217,8 +217,7 @@ static const struct tsct_column event_columns[] = {
 };
 static const struct stat_list events = STAT_LIST(event_columns, "event", TOP_EVENTS);
 
-/* Prints the events. One line counts the definitions without events; with --all, each has a
- * line. */
+/* Prints the events. Without --all, one line counts all the definitions without events. */
 static void print_events(const struct stat_figures *s, const json_t *all)
 {
 	json_t *seen = json_array();

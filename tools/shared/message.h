@@ -48,8 +48,7 @@ struct control_message {
 struct message_reader {
 	struct byte_queue in;
 	size_t scanned;		/* number of bytes of `in` already searched for an end of line */
-	size_t taken;		/* number of bytes of the last message's data, which are still in
-				 * `in` */
+	size_t taken;		/* number of data bytes of the last message, still in `in` */
 	json_t *pending;	/* a message whose data are incomplete */
 	bool begun;		/* a message has come */
 	/* text before the first message, such as a login's greeting; only the end of a long text */

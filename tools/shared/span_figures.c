@@ -10,8 +10,7 @@
 #include "lib/syscalls/syscall_value.h"
 #include "span_figures.h"
 
-/* Finds the value of field `by` in an event. Returns false if there is none, or a text that the
- * recorder could not read. */
+/* Finds field `by` in an event; false: none, or a text that the recorder could not read */
 static bool find_value(const struct span_figures *f, const struct tsct_trace_event *e,
 		       struct tsct_value *v)
 {
