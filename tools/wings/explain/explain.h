@@ -181,7 +181,7 @@ struct explained {
 struct explain_job {
 	struct tsct_export x;	/* walk for the spans; first member: callbacks cast its address */
 	struct tsct_export states;	/* the command's walk for the states of threads */
-	struct tsct_export *walk;	/* walk for the states: `states`, or another command's walk */
+	struct tsct_export *walk;	/* walk for the states: `states`, or another command's */
 	__u32 nr_states;		/* number of states that were added */
 	const char *dir, *id;
 	char *name;

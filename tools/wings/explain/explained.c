@@ -9,7 +9,7 @@
 
 #define PAGE_GROUPS	10	/* largest number of names whose slowest spans are explained */
 #define PAGE_SPANS	3	/* spans of each name */
-#define PAGE_STATES	1000000	/* largest number of states that are kept for them */
+#define PAGE_STATES	1000000	/* largest number of thread states in memory */
 
 bool explained_needs_events(const struct tsct_export *x)
 {
@@ -93,7 +93,7 @@ void explain_free(struct explain_job *j)
 
 /* ---- for a page ------------------------------------------------------------- */
 
-/* Adds the slowest spans, or else the slowest system calls. Returns 0 or -ENOMEM. */
+/* Adds the slowest slices; if there are none, the slowest system calls. Returns 0 or -ENOMEM. */
 static int choose_slowest(struct explain_job *j, const struct span_figures *figures, bool calls)
 {
 	const struct span_group *g = figures->groups, *end = g + figures->nr_groups;
