@@ -19,7 +19,7 @@ static bool wants_state(const struct query *q, const struct tsct_identity_thread
 /* The states of the threads (in query.identity), as one list for each process */
 struct process_states {
 	struct tsct_index first;	/* by node and process: index of the first state, plus 1 */
-	__u32 *next;			/* by index of a state: next state's index, plus 1; 0: none */
+	__u32 *next;			/* by index of a state: the next's index, plus 1; 0: none */
 };
 
 /* Returns 0 or -ENOMEM. */
