@@ -33,7 +33,7 @@ static void add_sizes(struct tsct_export *x)
 		closedir(d);
 }
 
-/* Finds the ticks at which the fast path of tsct_export_time() cannot overflow, after any slew. */
+/* Finds the ticks for which the fast path of tsct_export_time() is right: no overflow, no slew. */
 static void set_straight(struct tsct_export *x)
 {
 	const struct tsct_clock_params *real = &x->rec->real;
@@ -414,7 +414,7 @@ static __u64 hash_shared(const struct tsct_export_def *def, const struct tsct_tr
 	while ((__u64)def->shared >> nr && tsct_value_next(e, &nr, &pos, &v)) {
 		if (!(def->shared >> (nr - 1) & 1))
 			continue;
-		/* A sum, because BEGIN and END may have the fields in different orders. */
+		/* A sum of hashes, because BEGIN and END may order the fields differently. */
 		size = tsct_value_is_text(&v) ? tsct_value_text_len(&v) : v.size;
 		key += tsct_value_is_integer(&v) ?
 			tsct_hash64(def->names[nr - 1] + (__u64)tsct_value_integer(&v)) :
@@ -710,14 +710,14 @@ static int end_threads(struct tsct_export *x, const struct tsct_threads *threads
 	return err;
 }
 
-/* Reason for closing spans whose ends @loss may hide; TSCT_SPAN_OPEN if the recorder ended with
- * this loss. */
+/* Returns the reason for closing spans whose end events @loss may hide; TSCT_SPAN_OPEN if @loss
+ * is the end of the recorder. */
 static enum tsct_span_why why_left(const struct tsct_loss_time *loss)
 {
 	return loss->over ? TSCT_SPAN_OPEN : TSCT_SPAN_UNKNOWN;
 }
 
-/* Ends the spans of a row whose end events @loss may hide. @thread: NULL: the row is a pair's */
+/* Ends the spans of a row whose end events @loss may hide. @thread: NULL: a pair's row */
 static int end_lost(struct tsct_export *x, struct tsct_spans *spans, __u32 row,
 		    struct tsct_thread *thread, const struct tsct_loss_time *loss)
 {

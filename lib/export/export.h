@@ -97,7 +97,7 @@ struct tsct_export_pair {
 /* An event definition, with properties that all export formats use */
 struct tsct_export_def {
 	const struct tsct_event_def *def; /* definition; NULL: no event has this id */
-	__u8 kind;		/* TSCT_KIND_*: the definition's, or BEGIN or END of `pair` */
+	__u8 kind;		/* TSCT_KIND_*: the definition's kind or, in a pair, BEGIN or END */
 	const struct tsct_export_pair *pair;	/* NULL: none has these events */
 	__u32 stream;
 	const struct tsct_syscall *call; /* system call that the events record, or NULL */
@@ -116,7 +116,7 @@ struct tsct_export_def {
 	bool names_rank;	/* flag: the events are mpi_rank, of an MPI program */
 	bool plain;		/* flag: the events are instants without any further meaning */
 	__u64 pool;		/* pool of the message numbers, tsct_message_pool(): a
-				 * SEND and its RECEIVE have the same */
+				 * SEND and its RECEIVE have the same pool */
 };
 
 /* Field that pairs spans of one name and thread in any order; trace-format.rst */
@@ -152,8 +152,8 @@ struct tsct_closed_span {
 struct tsct_export_slice {
 	struct tsct_span span;
 	__u32 def;		/* index of the BEGIN event's definition */
-	bool ambiguous;		/* its end event may belong to another slice */
-	bool end_hidden;	/* the filter leaves out its end event */
+	bool ambiguous;		/* the slice's end event may belong to another slice */
+	bool end_hidden;	/* the filter leaves out the slice's end event */
 	struct tsct_closed_span closed;	/* the members that the begin event gives */
 	struct tsct_trace_event begin;	/* for tsct_export_begin_of() */
 	__u8 *payload;		/* payload of `begin`, malloc'ed; NULL: the payload is in `kept` */
@@ -244,7 +244,7 @@ struct tsct_export {
 	struct tsct_spans keyed;	/* open spans of pairs with a key; rows are indexes in `pairs` */
 	/* by stream class: index in defs of the class's first definition */
 	__u32 *first_def;
-	struct tsct_identity identity;	/* names and processes of threads, by the statedump */
+	struct tsct_identity identity;	/* names and processes of threads, from the statedump */
 	struct tsct_known known;	/* of the present tsct_export_walk() */
 	struct tsct_known_change run;	/* by the present event */
 	struct tsct_states states;	/* of the present walk, if x->state is set */
@@ -367,7 +367,7 @@ static inline bool tsct_export_is_hidden(const struct tsct_export *x,
 /* Returns the length of a state, ns; 0 if the state is RUNNING or UNKNOWN. */
 __s64 tsct_export_off_cpu_ns(const struct tsct_export *x, const struct tsct_state_time *time);
 
-/* Returns the entry in x->states.threads for a thread in x->threads; NULL: the thread has none. */
+/* Returns the entry in x->states.threads for a thread in x->threads; NULL: no such entry. */
 struct tsct_thread *tsct_export_state_thread(const struct tsct_export *x,
 					     const struct tsct_thread *thread);
 
@@ -384,7 +384,7 @@ static inline struct tsct_thread *tsct_export_thread(const struct tsct_export *x
 {
 	struct tsct_thread *t = threads->recent[tid % 64];
 
-	/* Usually the thread's last event found the thread in the same state. */
+	/* Usually, the thread is in the same state as at its last event. */
 	return t && t->tid == tid && t->node == e->node && t->from <= e->tick &&
 		e->tick < t->until ? t : tsct_export_thread_find_(x, threads, e, tid, cpu);
 }

@@ -20,7 +20,7 @@ static bool where_hides(const char *where, const struct tsct_event_def *def)
 	return false;
 }
 
-/* Returns true if the rate limit dropped events @event of a node, or may have. NULL: any events */
+/* Returns true if the rate limit dropped events of a node, or may have. @event: name; NULL: any */
 static bool limit_hides(const struct tsct_recording *rec, __u32 node, const char *event)
 {
 	const __u64 limited = tsct_recording_limited(rec, node);
@@ -63,7 +63,7 @@ static __u8 find_hidden(struct tsct_known *k, __u32 node)
 	for (i = 0; i < k->rec->nr_streams; i++)
 		for (id = 0; id < k->rec->streams[i].nr_defs; id++) {
 			def = k->rec->streams[i].defs[id];
-			/* Readers match only the raw calls that their filter selects. */
+			/* Readers see only the sys_enter and sys_exit that their filter selects. */
 			if (def && k->filter && tsct_kernel_is_raw_call(k->rec, i, def) &&
 			    (k->filter->cpus.nr || k->filter->nr_wheres ||
 			     !tsct_filter_wants(k->filter, def)))
@@ -340,8 +340,8 @@ static void begin_run(struct tsct_known *k, const struct tsct_trace_event *e, __
 	ret->tid = tid;
 }
 
-/* Returns true if event @e may be recorded although --comm does not select its thread:
- * because --comm selects the thread that was woken, moved or created. */
+/* Returns true if event @e may be recorded although --comm does not select the event's
+ * own thread, but a thread that was woken, moved or created. */
 static bool is_by_any(const struct tsct_known *k, const struct tsct_trace_event *e)
 {
 	return k->rec->nodes[k->rec->locations[e->location].node].requests[TSCT_REQUEST_COMM] &&

@@ -53,14 +53,14 @@ struct tsct_known {
 	/* times at which threads lost the name that --comm selects: from then on the threads'
 	 * events are hidden; sorted by tick */
 	struct tsct_identity_end *renamed;
-	size_t nr_renamed, passed;	/* passed: number of `renamed` so far */
-	bool *switches, *wakings;	/* by stream: flags: has switches, wakings */
+	size_t nr_renamed, passed;	/* passed: number of these times that have passed */
+	bool *switches, *wakings;	/* by stream: flags: the stream has switches; has wakings */
 	bool has_runs;			/* flag: a stream has switches or wakings */
-	/* by recorder: flags: the recorder has recorded a switch, a waking so far. In a merged
-	 * recording, recorders share streams */
+	/* by recorder: flags: the recorder has recorded a switch so far; a waking so far. In a
+	 * merged recording, recorders share streams */
 	bool *had_switches, *had_wakings;
 	struct tsct_loss_time *losses;	/* see tsct_loss_times() */
-	__u32 nr_losses, begun;		/* begun: number that have begun */
+	__u32 nr_losses, begun;		/* begun: number of losses that have begun */
 	/* by recorder (location.node), then stream: tick at which the losses that have begun end */
 	__u64 *lossy_until;
 	__u64 *blind_until;		/* likewise for switches, by location */
@@ -79,8 +79,7 @@ struct tsct_known_change {
 	__u32 tid;
 };
 
-/* Returns 0 or -ENOMEM; free @known even then. @trace: NULL: the caller sets
- * known->losses */
+/* Returns 0 or -ENOMEM; free @known even then. @trace: NULL: the caller sets known->losses */
 int tsct_known_init(struct tsct_known *known, const struct tsct_trace *trace);
 void tsct_known_free(struct tsct_known *known);
 
@@ -111,7 +110,7 @@ static inline __u64 tsct_known_next(const struct tsct_known *k)
 	return loss < renamed ? loss : renamed;
 }
 
-/* Returns the node of a location. Several recordings of one node have the same. */
+/* Returns the node of a location: the same number for all recordings of one node. */
 static inline __u32 tsct_known_node(const struct tsct_known *k, __u32 location)
 {
 	return tsct_recording_node_of(k->rec, k->rec->locations[location].node);
@@ -175,7 +174,7 @@ bool tsct_known_off(const struct tsct_known *known, const struct tsct_trace_even
 /* Returns true if events of the recorder and stream of event @e may be lost between @since and @e. */
 bool tsct_known_lossy(const struct tsct_known *known, const struct tsct_trace_event *e, __u64 since);
 
-/* Returns true if wakings are recorded of a thread for which tsct_known_off() is true. */
+/* Returns true if the wakings of a thread for which tsct_known_off() is true are recorded. */
 bool tsct_known_wakings(const struct tsct_known *known, const struct tsct_trace_event *e);
 
 /* Returns true if all switches to a thread are recorded, up to the end of its recorder's files;
@@ -184,8 +183,8 @@ bool tsct_known_wakings(const struct tsct_known *known, const struct tsct_trace_
 bool tsct_known_switches(const struct tsct_known *known, __u32 node,
 			 const struct tsct_identity_thread *who);
 
-/* Returns true if a filter or the rate limit of a node's recorder hid, or may have hid, some
- * events of a kind of which the recording has others. */
+/* Returns true if a filter or the rate limit of a node's recorder hid, or may have hidden,
+ * some events of a kind of which the recording has others. */
 bool tsct_known_filtered(const struct tsct_recording *rec, __u32 node);
 
 #endif /* TSCT_KNOWN_H */

@@ -6,13 +6,13 @@
 #include "lib/ctf/stream.h"
 #include "loss_times.h"
 
-/* Largest number of full packets that a recorder writes in one turn at a ring */
+/* Largest number of full packets that a recorder writes for one ring in one turn */
 #define TURN_PACKETS	4
 
 struct loss_times {
 	struct tsct_loss_time *all;
 	__u32 nr;
-	__u64 *ends;		/* by node: end of its recorder; NULL: not wanted */
+	__u64 *ends;		/* by node: end of its recorder; NULL: the ends are not needed */
 };
 
 /* Returns true if events may be missing after the last packet of a file: the file is cut

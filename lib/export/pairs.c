@@ -21,7 +21,7 @@ static bool split_pair(const char *text, struct tsct_export_pair *pair)
 	return strcmp(pair->begin, pair->end);
 }
 
-/* Makes the slice's other events instants: with an event in a pair, the slice is not whole. */
+/* Makes the slice's other events instants, because a pair now has one of the slice's events. */
 static void leave_slice(struct tsct_export *x, __u32 slice)
 {
 	struct tsct_export_def *d;

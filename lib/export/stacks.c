@@ -23,7 +23,7 @@ struct tsct_stacks {
 	struct tsct_stack_frame **frames;
 	struct tsct_stack *stacks;
 	struct tsct_symbolizer *symbolizer;	/* NULL: tools/wings/stacks is not linked */
-	const struct tsct_trace *trace;	/* its callback gets reports; or NULL */
+	const struct tsct_trace *trace;	/* recording whose callback gets the reports, or NULL */
 	bool is_cut;		/* flag: it was reported that frames or stacks were left out */
 };
 

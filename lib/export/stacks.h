@@ -101,8 +101,8 @@ struct tsct_stack_counts {
 	__u64 events;		/* with a stack */
 	__u64 missing;		/* events whose stack is not in the recording */
 	__u64 of_program;	/* with functions of a program */
-	__u64 of_one_function;	/* events with one function of the program in the stack */
-	__u64 absent;		/* of threads without a user stack */
+	__u64 of_one_function;	/* events with at most one function of the program in the stack */
+	__u64 absent;		/* events of threads without a user stack */
 	__u64 refused;		/* events with a stack of which the kernel refused a part */
 	/* events of older versions, which do not state whether the kernel refused a user stack */
 	__u64 untold;

@@ -146,7 +146,7 @@ static int lose(struct tsct_states *s, __u32 at, __u64 tick)
 
 /* ---- threads -------------------------------------------------------------------- */
 
-/* Returns the index of a thread, which @add adds; NOWHERE: unknown thread, or out of memory */
+/* Returns the index of a thread. @add: add it if it is new. NOWHERE: unknown, or out of memory */
 static __u32 find(struct tsct_states *s, __u32 node, __u32 tid, __u64 tick, bool add)
 {
 	const struct tsct_identity_thread *who = tid ?
@@ -348,7 +348,7 @@ static int add_run(struct tsct_states *s, const struct tsct_trace_event *e, bool
 		at = find(s, e->node, (__u32)prev, e->tick, true);
 		if (at == NOWHERE)
 			return -ENOMEM;
-		/* Its last switch in is not recorded, unless another recorder recorded @e, too. */
+		/* The switch to @prev is not recorded, unless another recorder recorded @e. */
 		if (s->rows[at].state == TSCT_STATE_UNKNOWN || !is_same_switch(s, at, e)) {
 			s->rows[at].state = TSCT_STATE_UNKNOWN;
 			s->rows[at].woken = false;
@@ -372,8 +372,8 @@ static bool releases(struct tsct_states *s, const struct tsct_trace_event *e,
 	return call && !strcmp(call->name, "futex");
 }
 
-/* Finds the thread off the CPU that an event names by its fields @field (ID) and `comm`. Returns
- * false if the thread's state is unknown; else true, with *ret_at NOWHERE if out of memory. */
+/* Finds the thread, off the CPU, that an event names by its fields @field (ID) and `comm`.
+ * Returns false if its state is unknown; else true (*ret_at NOWHERE: out of memory). */
 static bool find_other(struct tsct_states *s, const struct tsct_trace_event *e, const char *field,
 		       __u32 *ret_at)
 {

@@ -78,7 +78,7 @@ struct tsct_state_def {
 /* Returns true if a filter selects a node. */
 bool tsct_node_is_selected(const struct tsct_selection *sel, __u32 node);
 
-/* Returns true if a filter selects a time's thread and, if it selects CPUs, the CPU of its run. */
+/* Returns true if a filter selects a state's thread and, if it selects CPUs, the CPU it ran on. */
 bool tsct_state_is_selected(const struct tsct_selection *sel, const struct tsct_state_time *time);
 
 struct tsct_states {

@@ -10,7 +10,7 @@
  * processes do not mix. */
 static void print_line(FILE *to, const char *text)
 {
-	/* "Too many open files" is EMFILE; "... in system", ENFILE, has another fix. */
+	/* The text of ENFILE, a limit of the whole system, begins with the text of EMFILE. */
 	const char *fix = text && strstr(text, strerror(EMFILE)) &&
 		!strstr(text, strerror(ENFILE)) && !strstr(text, "ulimit") ?
 		"; raise 'ulimit -n'" : "";

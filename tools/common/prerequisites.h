@@ -6,8 +6,8 @@
 
 #include "lib/base/wing.h"
 
-/* Checks that the kernel supports kernel events, and that the caller may use BPF. Returns NULL;
- * or, valid until the next call, the reason why not, with the fix. */
+/* Checks that the kernel supports kernel events, and that the caller may use BPF. Returns NULL
+ * if so; else the reason and the fix, valid until the next call. */
 TSCT_WING const char *prerequisites_check(void);
 
 /* Does the same for BPF programs that call the module. */

@@ -10,8 +10,8 @@
 #include "sync_samples.h"
 #include "view.h"
 
-/* The time range of a fit has so many equal parts. The fit's error bound is computed at
- * the ends of each part */
+/* Number of equal parts of a fit's time range. The fit's error bound is computed at the
+ * ends of each part */
 #define BOUND_INTERVALS	32
 
 /* ---- reading ---------------------------------------------------------------- */

@@ -41,7 +41,7 @@ int view_open(const char *dir, struct tsct_trace **ret_trace)
 			err == -EACCES ? "; run as the owner of the recording or as root" : "");
 }
 
-/* This cause of loss and all higher ones: files were damaged between recording and merge */
+/* From this cause of loss on: causes that damaged a file between recording and merge */
 #define LOST_LATER	TSCT_LOSS_TRUNCATED
 #define DAMAGED_FILES_SHOWN	16
 

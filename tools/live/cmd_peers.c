@@ -225,7 +225,7 @@ static const json_t *find_source(const json_t *sources, const char *name)
 	return NULL;
 }
 
-/* Prints the sources that sent no valid answer since @before was read. Returns how many. */
+/* Prints the sources that sent no valid answer since @before was read; returns how many. */
 static size_t print_silent_sources(const json_t *before, const json_t *sources)
 {
 	const json_t *source, *then;
@@ -250,7 +250,7 @@ static size_t print_silent_sources(const json_t *before, const json_t *sources)
 	return silent;
 }
 
-/* Prints the nodes that were absent from this master's session. Returns how many they are. */
+/* Prints the nodes that were absent from this master's session. Returns the number of nodes. */
 static size_t print_absent_members(const json_t *participants)
 {
 	const json_t *member;

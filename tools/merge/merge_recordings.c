@@ -379,7 +379,7 @@ int merge_recordings(const struct merge *m)
 		paths[w.options.nr + i] = m->input[i].name ?: m->input[i].path;
 	}
 	w.options.missing_nodes = m->missing_nodes;
-	/* With several ranks, one thread: the launcher gives each rank a CPU of its own. */
+	/* With several ranks, use one thread per rank: the launcher gives each rank one CPU. */
 	if (!w.options.jobs && w.options.ranks->nr > 1)
 		w.options.jobs = 1;
 	w.options.note = store_note;

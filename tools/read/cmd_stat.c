@@ -195,7 +195,7 @@ static void print_item(const char *name, const char *text)
 	view_print_escaped(stdout, "", text, "\n");
 }
 
-/* Returns the name of the time from which the error bounds state the recording's distance. */
+/* Returns the name of the reference time: error bounds are distances from this time. */
 static const char *reference(const struct tsct_recording *rec)
 {
 	static const char *const names[TSCT_COMPARED_NR] = {

@@ -21,7 +21,7 @@ struct dump {
 	enum dump_colour colour;
 	struct tsct_filter filter;
 	__u64 limit;
-	__u64 tail, skip;	/* argument of --tail; number of selected events that it omits */
+	__u64 tail, skip;	/* argument of --tail; number of events that --tail omits */
 
 	struct tsct_trace *trace;
 	const struct tsct_recording *rec;

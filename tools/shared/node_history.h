@@ -18,7 +18,7 @@ bool node_history_parse_boot(const char *text, __u8 ret[16]);
 int node_history_read_boot(__u8 ret[16]);
 int node_history_present_boot(__u8 ret[16]);
 
-/* Composes the path of the history in state directory @dir; NULL: this host's daemon's */
+/* Composes the path of the history in state directory @dir; NULL: the local daemon's */
 void node_history_path(const char *dir, char *text, size_t size);
 
 /*

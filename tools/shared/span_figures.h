@@ -44,7 +44,7 @@ struct span_figures {
 	struct { const char *name; const struct tsct_syscall *call; __u32 group; } recent[16];
 };
 
-/* Counts a span, which x->closed() got. Returns 0 or -ENOMEM. */
+/* Counts a span that tsct_export_walk() passed to x->closed(). Returns 0 or -ENOMEM. */
 int span_figures_add(struct span_figures *f, const struct tsct_closed_span *span);
 
 /* Sorts the groups by the sum of their lengths, the largest first. Call it after the last span. */

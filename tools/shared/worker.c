@@ -120,7 +120,7 @@ int worker_run(const struct worker *w)
 {
 	struct progress progress;
 	pid_t parent = getpid(), child;
-	/* If the parent process ignored SIGCHLD, waitpid() could not get the exit status. */
+	/* While SIGCHLD is ignored, which may be inherited, waitpid() gets no exit status. */
 	const struct sigaction plain = { .sa_handler = SIG_DFL };
 	sigset_t set = w->signals, old;
 	struct sigaction was;

@@ -267,7 +267,7 @@ struct compare_result compare_judge(const struct compare_estimate *a,
 				    __u64 comparisons)
 {
 	const double va = a->value[figure], vb = b->value[figure];
-	/* A figure that is 0, as the recording has no such spans, has no noise. */
+	/* A figure is 0 if a recording has no such spans. Then it has no noise. */
 	const double na = va > 0 ? a->noise[figure] : 0, nb = vb > 0 ? b->noise[figure] : 0;
 	const double ka = is_number(figure) ? a->blocks : a->used_blocks;
 	const double kb = is_number(figure) ? b->blocks : b->used_blocks;

@@ -18,7 +18,7 @@
 #include "lib/syscalls/syscalls.h"
 
 #define SOON_NS		100000000	/* longest time from a packet to the event it causes, ns */
-#define NR_HELD		64	/* number of threads whose packets are kept, the newest */
+#define NR_HELD		64	/* packets of at most so many threads are kept */
 
 /* The last packets that a CPU received and sent, unless the CPU did something else since */
 struct arrivals_cpu {

@@ -30,8 +30,7 @@ static const char *call_name(__s64 number, char text[32])
 	return text;
 }
 
-/* Returns the object for which a part's call waits: "of fd 3", "at 0x1000" (futex); "":
- * unknown */
+/* Returns the object for which a part's call waits: "of fd 3", "at 0x1000" (futex); "": unknown */
 static const char *object_of(const struct path_part *part, char text[32])
 {
 	const struct tsct_syscall *call = part->call < 0 ? NULL :

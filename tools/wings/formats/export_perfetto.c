@@ -166,8 +166,7 @@ static __u64 field_name(__u32 def, __u32 field)
 	return ((__u64)def << FIELD_BITS | field) + 1;
 }
 
-/* Returns the interned ID of the name "tsctrace.cpu", which is above the IDs of all
- * field names. */
+/* Returns the interned ID of the name "tsctrace.cpu", which is above the IDs of all field names. */
 static __u64 cpu_name(const struct tsct_export *x)
 {
 	return field_name(x->nr_defs, 0);

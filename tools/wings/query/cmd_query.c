@@ -27,7 +27,7 @@ struct query_job {
 	const char *sql, *output;	/* NULL: none */
 	bool json, csv, quiet;
 	struct output_file to;
-	long long rows;			/* number of rows written to it */
+	long long rows;			/* number of rows written to the database */
 };
 
 /* ---- options ----------------------------------------------------------- */

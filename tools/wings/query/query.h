@@ -58,8 +58,8 @@ struct query {
  * such table; or -errno. */
 int query_table_use(struct query *q, const char *name);
 
-/* Calls @take for the names of all tables until it returns a value other than 0, and returns
- * that value. Tables of events come last; for other tables, @type is NULL. */
+/* Calls @take for the names of all tables until @take returns a value other than 0. Returns
+ * this value. Tables of events come last; for other tables, @type is NULL. */
 int query_table_each(struct query *q, int (*take)(void *arg, const char *name,
 		     const struct query_type *type, __u32 nr), void *arg);
 
@@ -119,7 +119,7 @@ size_t query_fields(struct tsct_text *text, const struct query *q,
 struct query_want;
 void query_want_selected(const struct query *q, struct query_want *want);
 
-/* Returns the numbers of @types for a scan, see struct query_scan; NULL: out of memory */
+/* Returns query_scan.numbers for a table with the definitions @types; NULL: out of memory */
 __u32 **query_numbers_make(const struct query *q, const struct query_type *types, __u32 nr);
 void query_numbers_free(const struct query *q, __u32 **numbers);
 

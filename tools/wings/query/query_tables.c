@@ -126,9 +126,8 @@ static void fill_states(struct query_rows *r, const struct process_states *proce
 		first = s == all->threads || s[-1].node != s->node || s[-1].state.tid != s->state.tid ||
 			s[-1].generation != s->generation;
 		last = is_last(all, s);
-		/* A process has one row, with its last name. With kernel events, threads that
-		 * began during the recording were reported at their begin, unless they ended
-		 * sooner. */
+		/* A process has one row, with its last name. With kernel events, threads that began
+		 * during the recording were reported at their begin, unless they ended sooner. */
 		if (first || !processes)
 			from = !first || (s->from && s->tick <= s->end && r->q->rec->nodes[s->node]
 					  .requests[TSCT_REQUEST_PROCESSES]) ? s->tick : s->from;

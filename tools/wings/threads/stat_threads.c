@@ -175,7 +175,7 @@ static void threads_note(struct threads *all, const struct tsct_trace_event *e,
 	if (!known)
 		tsct_spans_leave(&all->in_call, at, TSCT_SPAN_REPLACED, e);
 	/* If an end has no recorded begin, the call began before the recording, or the begin
-	 * was lost or hidden. Only if it was lost or hidden, count the call here. */
+	 * was lost or hidden. Count the call only if its begin was lost or hidden. */
 	if (e->def->kind == TSCT_KIND_END || meaning->kernel == TSCT_KERNEL_EXIT) {
 		if (tsct_spans_end(&all->in_call, at, pair, e) <= 0 && (!known || t->untimed))
 			count_call(all, call, e);
