@@ -80,7 +80,7 @@ static void check_format(struct argp_state *state, struct export_job *j)
 		argp_error(state, "--relative: %s has absolute times only; use json or"
 			   " csv", j->x.format->name);
 	else if (j->x.off_cpu && strcmp(j->x.format->name, "folded"))
-		argp_error(state, "--off-cpu: only folded has weights of stacks, not %s",
+		argp_error(state, "--off-cpu: %s has no weights of stacks; use --format=folded",
 			   j->x.format->name);
 	else if (j->output && !*j->output)
 		argp_error(state, "--output: empty name; give a file or directory");
