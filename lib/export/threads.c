@@ -16,7 +16,7 @@ struct tsct_thread *tsct_threads_get_generation(struct tsct_threads *t, __u32 no
 	struct tsct_thread **recent = &t->recent[tid % 64], *thread = *recent;
 	__u32 at;
 
-	/* Most events follow another one of their thread. (No idle threads: all have tid 0.) */
+	/* Usually, the previous event was of this thread. (Idle threads are never in *recent.) */
 	if (thread && thread->tid == tid && thread->node == node &&
 	    thread->generation == generation)
 		return thread;

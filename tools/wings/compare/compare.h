@@ -132,7 +132,7 @@ void compare_side_free(struct compare_side *side);
 
 /* One figure of one name */
 struct compare_row {
-	const struct compare_spans *a, *b;	/* one may be NULL: no such spans there */
+	const struct compare_spans *a, *b;	/* NULL: no such spans in the recording */
 	enum compare_figure figure;
 	struct compare_estimate estimates[2];
 	struct compare_result result;

@@ -75,8 +75,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_PAIR:
 		if (tsct_export_pair_add(&j->x, arg))
 			argp_error(state, "--pair: '%s' is not BEGIN:END or BEGIN:END:KEY, names of"
-				   " two events and of a field that both have; or there are more than"
-				   " %d pairs", arg, TSCT_EXPORT_PAIRS);
+				   " two events and of a field that both have; or there are more"
+				   " than %d pairs", arg, TSCT_EXPORT_PAIRS);
 		break;
 	case ARGP_KEY_END:
 		if (!j->name)

@@ -24,7 +24,7 @@
 struct path_arrival {
 	__u64 tick;
 	__u32 message;
-	bool waking;	/* `tick` is the waking's; else that of the later receive event */
+	bool waking;	/* `tick` is the tick of the waking; else of the receive event */
 };
 
 /* A runnable thread moved from the CPU at `location` to another CPU. */

@@ -18,7 +18,7 @@
 #include "query.h"
 
 enum { TIME_NS, REL_NS, TICK, ERROR_NS, NODE, CPU, TID, THREAD, PID, PROCESS, CHANNEL, NAME,
-       KIND, FIELDS };	/* FIELDS: column `fields`, or that of the first field */
+       KIND, FIELDS };	/* FIELDS: column `fields`, or the first field's column */
 
 #define COLUMNS_MAX	1900	/* SQLite allows 2000 */
 #define NEEDLESS	(1 << 20)	/* cost of a scan of all events */
