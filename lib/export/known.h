@@ -21,8 +21,8 @@ enum {
 	/* ends, on a CPU other than the begin's, of calls and probes' spans, except if the
 	 * thread is known to run on the begin's CPU until the end */
 	TSCT_HIDDEN_ELSEWHERE = 2,
-	/* begins or ends of probes' spans, sys_enter or sys_exit: one event may be hidden without the
-	 * other. (Of a call with a definition of its own, both events are hidden, or neither.) */
+	/* begins or ends of probes' spans, sys_enter or sys_exit: one event may be hidden without
+	 * the other. (Of a call with an own definition, both or none are hidden.) */
 	TSCT_HIDDEN_RAW_ENDS = 4,
 	TSCT_HIDDEN_RAW_CALLS = 8,	/* sys_enter or sys_exit, hidden by the reader's filter */
 	TSCT_HIDDEN_WAKINGS = 16,	/* wakings of selected threads */

@@ -51,7 +51,7 @@ struct path_part {
 	/* error bound of `ns`; 0 if each piece begins and ends by one node's clock */
 	__u64 bound_ns;
 	__u64 pieces;		/* number of pieces */
-	struct path_part *parts;	/* parts of this part: of `other`, or (RUNNABLE) of the CPU */
+	struct path_part *parts;	/* what `other` did; of RUNNABLE: which threads ran */
 	__u32 nr_parts;
 	struct tsct_index index;	/* finds `parts` by their properties, until they are sorted */
 };
