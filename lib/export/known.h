@@ -22,7 +22,7 @@ enum {
 	 * thread is known to run on the begin's CPU until the end */
 	TSCT_HIDDEN_ELSEWHERE = 2,
 	/* begins or ends of probes' spans, sys_enter or sys_exit: one event may be hidden without
-	 * the other. (Of a call with an own definition, both or none are hidden.) */
+	 * the other. (For a call with its own definition, both or none are hidden.) */
 	TSCT_HIDDEN_RAW_ENDS = 4,
 	TSCT_HIDDEN_RAW_CALLS = 8,	/* sys_enter or sys_exit, hidden by the reader's filter */
 	TSCT_HIDDEN_WAKINGS = 16,	/* wakings of selected threads */
