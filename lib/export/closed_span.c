@@ -11,7 +11,7 @@ const char *const tsct_span_why_names[TSCT_SPAN_WHYS] = {
 	[TSCT_SPAN_NOT_BEGUN] = "not begun",
 };
 
-/* Returns the number by which begin and end of a system call are matched. *ret: the call */
+/* Returns the number by which begin and end of a system call are matched. *ret: the call or NULL */
 static __s64 call_number(const struct tsct_trace_event *e, const struct tsct_syscall **ret)
 {
 	const __u64 number = tsct_syscall_event_number((__u64)tsct_value_integer_of(e, "id"));
@@ -20,7 +20,7 @@ static __s64 call_number(const struct tsct_trace_event *e, const struct tsct_sys
 	return (__s64)(*ret ? tsct_syscall_pair(*ret) : number);
 }
 
-/* Sets what is known of a span by its begin event, or by its end event if that is its only one. */
+/* Sets the members of @span from @ev: its begin event, or its end event if it has no other. */
 static inline __attribute__((always_inline)) void
 begin_span(const struct tsct_export *x, struct tsct_closed_span *span,
 	   const struct tsct_export_event *ev)
@@ -41,7 +41,7 @@ begin_span(const struct tsct_export *x, struct tsct_closed_span *span,
 }
 
 /* Passes a span to x->closed(). @end: the end event, or NULL. @hidden: the filter leaves out the
- * end event. @until: tick of the end */
+ * end event. @until: tick of the span's end */
 static inline __attribute__((always_inline)) int
 pass_span(struct tsct_export *x, struct tsct_closed_span *span, const struct tsct_trace_event *end,
 	  bool hidden, __u64 until, enum tsct_span_why why)
@@ -63,8 +63,8 @@ pass_span(struct tsct_export *x, struct tsct_closed_span *span, const struct tsc
 	return x->closed(x, span);
 }
 
-/* Returns the nesting depth of a thread's new span, the last slice or the call: one more than
- * the largest depth of its other slices and call. Of the slices, the last has the largest. */
+/* Returns the nesting depth of a thread's newest span: one more than the largest depth of the
+ * thread's other open spans. Among slices, the newest has the largest depth. */
 static inline __attribute__((always_inline)) __u32
 next_depth(const struct tsct_export *x, __u32 thread, bool is_call)
 {
@@ -97,7 +97,7 @@ int tsct_closed_span_open(struct tsct_export *x, struct tsct_export_slice *slice
 		if (!slice->payload)
 			return -ENOMEM;
 	}
-	if (ev->e->len == 8)	/* the usual length, without a call */
+	if (ev->e->len == 8)	/* the usual length: copied without a call of memcpy() */
 		memcpy(slice->kept, ev->e->payload, 8);
 	else
 		memcpy(slice->payload ?: slice->kept, ev->e->payload, ev->e->len);
@@ -128,13 +128,13 @@ close_slice(struct tsct_export *x, struct tsct_export_slice *slice, enum tsct_sp
 
 	if (slice->span.hidden)
 		return 0;
-	/* The end may be in a thread whose kernel events were not recorded. */
+	/* The pair's end event may be in a thread whose kernel events were not recorded. */
 	if (why == TSCT_SPAN_OPEN && x->defs[slice->def].pair &&
 	    x->rec->streams[slice->begin.stream].kernel &&
 	    tsct_known_filtered(x->rec, slice->begin.node))
 		why = TSCT_SPAN_UNKNOWN;
 	slice->closed.begin_event = tsct_export_begin_of(slice);
-	/* Another call of the thread: nothing is known of the time since the begin. */
+	/* A call that another call replaced may have ended at any time since its begin. */
 	if (x->closed)
 		err = pass_span(x, &slice->closed, ended ? e : NULL, slice->end_hidden,
 				why == TSCT_SPAN_REPLACED ? slice->span.begin :
@@ -173,7 +173,7 @@ void tsct_closed_span_init(struct tsct_export *x)
 	x->calls.several = false;
 }
 
-/* A call's begin: it closes a call that is still open, whose end is not in the recording. */
+/* Opens a call. Closes the thread's open call, if any: its end is not in the recording. */
 static int enter_call(struct tsct_export *x, struct tsct_export_event *ev)
 {
 	const struct tsct_syscall *call;

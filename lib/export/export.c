@@ -33,7 +33,7 @@ static void add_sizes(struct tsct_export *x)
 		closedir(d);
 }
 
-/* Finds where tsct_export_time() can neither overflow nor be in a slew. */
+/* Finds the ticks for which the fast path of tsct_export_time() is right: no overflow, no slew. */
 static void set_straight(struct tsct_export *x)
 {
 	const struct tsct_clock_params *real = &x->rec->real;
@@ -43,8 +43,8 @@ static void set_straight(struct tsct_export *x)
 		real->slew_cycles < 1ULL << 60 ? 1ULL << 54 : 0;
 }
 
-/* Returns the largest error bound of events before rec->begin, which only a modified recording
- * has, ns; 0: there are no such events. */
+/* Returns the largest error bound of events before rec->begin, ns; 0: there are no such
+ * events. Only a modified recording has events before rec->begin. */
 static __u64 early_error_ns(const struct tsct_export *x)
 {
 	return x->rec->merged || x->first_tick >= x->rec->begin ? 0 :
@@ -129,7 +129,7 @@ static int by_name(const void *a, const void *b)
 	return order ? order : (x->stream > y->stream) - (x->stream < y->stream);
 }
 
-/* Returns the fields of @def, as bits, that @other has, too, among its fields @among. */
+/* Returns, as bits, the fields of @def that @other also has among its fields @among (bits). */
 static __u32 shared_fields(const struct tsct_event_def *def, const struct tsct_event_def *other,
 			   __u32 among)
 {
@@ -147,7 +147,7 @@ static bool is_edge(const struct tsct_event_def *def)
 	return def->kind == TSCT_KIND_BEGIN || def->kind == TSCT_KIND_END;
 }
 
-/* Finds the fields that all BEGIN and END events of a slice have; a stack is not one of them. */
+/* Finds the fields that all BEGIN and END events of a slice have, except the field `stack`. */
 static void share_fields(struct tsct_export_def **defs, __u32 nr)
 {
 	const struct tsct_event_def *first = NULL;
@@ -167,7 +167,7 @@ static void share_fields(struct tsct_export_def **defs, __u32 nr)
 			defs[i]->shared = shared_fields(defs[i]->def, first, shared);
 }
 
-/* Hashes the names of fields, of the definitions whose events are matched by fields. */
+/* Hashes the field names of the definitions whose events are matched by fields. */
 static int hash_names(struct tsct_export *x)
 {
 	struct tsct_export_def *d;
@@ -357,7 +357,7 @@ struct tsct_thread *tsct_export_process(struct tsct_export *x, struct tsct_threa
 	return process;
 }
 
-/* Limit of process IDs. Numbers that stand for nodes, from PIDS on, follow those of node 0. */
+/* Limit of process IDs. The numbers that stand for nodes, PIDS + node, follow node 0's IDs. */
 #define PIDS	(1LL << 22)
 
 __s64 tsct_export_pid(const struct tsct_export *x, __u32 node, __u32 tgid)
@@ -383,11 +383,11 @@ static void learn_name(struct tsct_export *x, struct tsct_threads *threads,
 	if (!thread)
 		return;
 	tsct_thread_rename(thread, (const char *)comm.at, tsct_value_text_len(&comm));
-	thread->until = 0;	/* its next event names it by the statedump again */
+	thread->until = 0;	/* at its next event, look up its name in the statedump again */
 }
 
-/* Returns the index of the open call of a thread whose end has the name of another call, by
- * tsct_syscall_pair(); -1: none */
+/* Returns the index of the thread's open call that @end ends although their names differ,
+ * as tsct_syscall_pair() is equal; -1: none */
 static __s64 find_call(const struct tsct_export *x, __u32 thread, const struct tsct_syscall *end)
 {
 	const struct tsct_syscall *call;
@@ -403,7 +403,7 @@ static __s64 find_call(const struct tsct_export *x, __u32 thread, const struct t
 	return i;
 }
 
-/* Returns a key of the values of the fields that a slice's BEGIN and END events share. */
+/* Returns a hash of the values of the fields that a slice's BEGIN and END events share. */
 static __u64 hash_shared(const struct tsct_export_def *def, const struct tsct_trace_event *e)
 {
 	struct tsct_value v;
@@ -414,7 +414,7 @@ static __u64 hash_shared(const struct tsct_export_def *def, const struct tsct_tr
 	while ((__u64)def->shared >> nr && tsct_value_next(e, &nr, &pos, &v)) {
 		if (!(def->shared >> (nr - 1) & 1))
 			continue;
-		/* Adds the hashes, as the fields of BEGIN and END may be in different orders. */
+		/* A sum of hashes, because BEGIN and END may order the fields differently. */
 		size = tsct_value_is_text(&v) ? tsct_value_text_len(&v) : v.size;
 		key += tsct_value_is_integer(&v) ?
 			tsct_hash64(def->names[nr - 1] + (__u64)tsct_value_integer(&v)) :
@@ -428,7 +428,7 @@ static inline __u64 key_of(const struct tsct_export_def *def, const struct tsct_
 	return def->shared ? hash_shared(def, e) : 0;
 }
 
-/* Returns the name of the slice that an event begins or ends, as in x->slices. */
+/* Returns the number by which x->slices names the slice that an event begins or ends. */
 static inline __s64 slice_name(const struct tsct_export_def *def, const struct tsct_trace_event *e)
 {
 	__s64 id;
@@ -467,7 +467,7 @@ find_slice(struct tsct_export *x, const struct tsct_export_event *ev,
 	return at < 0 && def->call ? find_call(x, thread, def->call) : at;
 }
 
-/* Returns the number of slices of a thread that are drawn and were opened after slice @at. */
+/* Returns the number of drawn slices that a thread opened after slice @at. */
 static __u32 drawn_above(const struct tsct_export *x, const struct tsct_thread *thread, __u32 at)
 {
 	__u32 nr = 0, i;
@@ -531,7 +531,7 @@ static int set_act(struct tsct_export *x, struct tsct_export_event *ev,
 		break;
 	default:
 		ev->act = TSCT_ACT_INSTANT;
-		/* The event of a whole call, at its end */
+		/* one event for a whole call, recorded at the call's end */
 		if (def->call)
 			return tsct_closed_span_alone(x, ev, TSCT_SPAN_NOT_BEGUN);
 		if (x->closed && (def->kernel == TSCT_KERNEL_ENTER ||
@@ -541,7 +541,7 @@ static int set_act(struct tsct_export *x, struct tsct_export_event *ev,
 	return 0;
 }
 
-/* Names a thread and its process by its rank in MPI_COMM_WORLD. */
+/* Gives a thread and its process the rank in MPI_COMM_WORLD that the event states. */
 static void learn_rank(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	struct tsct_thread *process = tsct_export_process(x, ev->thread);
@@ -554,8 +554,8 @@ static void learn_rank(struct tsct_export *x, const struct tsct_export_event *ev
 		tsct_thread_set_rank(process, rank);
 }
 
-/* Ends the open spans of a thread at @tick, where they end (@why: TSCT_SPAN_OPEN) or may end.
- * @thread: may be NULL */
+/* Ends the open spans of a thread at @tick. @why: TSCT_SPAN_OPEN: they end at @tick; else
+ * they may end. @thread: may be NULL */
 static int end_slices(struct tsct_export *x, struct tsct_thread *thread, __u64 tick,
 		      enum tsct_span_why why)
 {
@@ -593,13 +593,13 @@ static int pass_event(struct tsct_export *x, struct tsct_threads *threads,
 	err = event ? event(x, ev) : 0;
 	if (ev->act == TSCT_ACT_CLOSE)
 		err = tsct_closed_span_end(x, ev) ?: err;
-	/* The thread is switched away, and may run next on a CPU whose events are hidden. */
+	/* After this switch away, the thread may run on a CPU whose events are hidden. */
 	if (unlikely(x->run.away) && !err && tsct_known_elsewhere(&x->known, ev->e))
 		err = end_slices(x, ev->thread, ev->e->tick, TSCT_SPAN_UNKNOWN);
 	return err;
 }
 
-/* Ends an open slice of ev->thread in the output, unless it is not drawn. */
+/* Ends open slice @at of ev->thread in the output, if the slice is drawn. */
 static int cut_at(struct tsct_export *x, const struct tsct_export_event *ev, __u32 at)
 {
 	return tsct_export_is_hidden(x, ev->thread, at) ? 0 :
@@ -649,8 +649,8 @@ static int cut_slices(struct tsct_export *x, const struct tsct_export_event *ev)
 	return err;
 }
 
-/* Processes an event that the filter leaves out: it may end a slice that is drawn, or begin one
- * that is not, so that a later END event does not end another slice. */
+/* Processes an event that the filter leaves out. An END may end a drawn slice. A BEGIN opens a
+ * slice that is not drawn, so that the slice's END does not end another slice. */
 static int hide_event(struct tsct_export *x, const struct tsct_threads *threads,
 		      struct tsct_export_event *ev)
 {
@@ -688,7 +688,7 @@ static int hide_event(struct tsct_export *x, const struct tsct_threads *threads,
 	return err ?: tsct_spans_close(&x->slices, ev->thread->index, ev->frame, TSCT_SPAN_ENDED, e);
 }
 
-/* Ends the spans of the thread that had the number end->tid at end->tick, for the reason @why. */
+/* Ends the spans of the thread that had the ID end->tid at end->tick, for the reason @why. */
 static int end_thread(struct tsct_export *x, const struct tsct_threads *threads,
 		      const struct tsct_identity_end *end, enum tsct_span_why why)
 {
@@ -699,7 +699,7 @@ static int end_thread(struct tsct_export *x, const struct tsct_threads *threads,
 					       who ? who->generation : 0), end->tick, why);
 }
 
-/* Ends the slices of threads that ended before @tick. *next: number of threads that have ended */
+/* Ends the slices of threads that ended before @tick. *next: number of ended threads so far */
 static int end_threads(struct tsct_export *x, const struct tsct_threads *threads, __u64 tick,
 		       size_t *next)
 {
@@ -710,14 +710,14 @@ static int end_threads(struct tsct_export *x, const struct tsct_threads *threads
 	return err;
 }
 
-/* Reason for closing spans whose ends @loss may hide; TSCT_SPAN_OPEN if the recorder ended with
- * this loss. */
+/* Returns the reason for closing spans whose end events @loss may hide; TSCT_SPAN_OPEN if @loss
+ * is the end of the recorder. */
 static enum tsct_span_why why_left(const struct tsct_loss_time *loss)
 {
 	return loss->over ? TSCT_SPAN_OPEN : TSCT_SPAN_UNKNOWN;
 }
 
-/* Ends the spans of a row whose ends a loss may hide. @thread: NULL: not a thread's row */
+/* Ends the spans of a row whose end events @loss may hide. @thread: NULL: a pair's row */
 static int end_lost(struct tsct_export *x, struct tsct_spans *spans, __u32 row,
 		    struct tsct_thread *thread, const struct tsct_loss_time *loss)
 {
@@ -750,8 +750,8 @@ static __u64 next_end(const struct tsct_export *x, size_t ended)
 		x->identity.ends[ended].tick : known;
 }
 
-/* Ends the slices of threads that ended before @tick, and those whose ends may be hidden or lost
- * from a time before @tick on. */
+/* Ends the slices of threads that ended before @tick, and the slices whose end events may be
+ * hidden or lost since a time before @tick. */
 static int end_until(struct tsct_export *x, const struct tsct_threads *threads, __u64 tick,
 		     size_t *ended)
 {
@@ -767,7 +767,7 @@ static int end_until(struct tsct_export *x, const struct tsct_threads *threads, 
 			continue;
 		}
 		err = end_threads(x, threads, loss->from + 1, ended);
-		/* A pair's end may be recorded by another node, whose recorder still runs. */
+		/* A pair's end may be on another node, whose recorder may still run. */
 		for (i = 0; i < x->nr_pairs && !err && !loss->over; i++)
 			err = end_lost(x, &x->keyed, i, NULL, loss);
 		for (i = 0; i < threads->nr && !err; i++)
@@ -785,7 +785,7 @@ static int state_closed(void *x, const struct tsct_state_time *time)
 	return ((struct tsct_export *)x)->state(x, time);
 }
 
-/* Begins the states of threads, if the format takes them. Returns 0 or -ENOMEM. */
+/* Initializes x->states if x->state() is set. Returns 0 or -ENOMEM. */
 static int begin_states(struct tsct_export *x, const struct tsct_trace *trace)
 {
 	if (x->states.closed)
@@ -883,8 +883,8 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 	return err ? err : ret;
 }
 
-/* Returns the error of the output file. errno must be 0 before writing: a FILE does not
- * keep its error number. */
+/* Returns the error of the output file. Set errno to 0 before each write: a FILE has
+ * only an error flag, no error number. */
 static int file_error(const struct tsct_export *x)
 {
 	if (!x->file || !ferror_unlocked(x->file))

@@ -28,8 +28,8 @@ enum tsct_export_act {
 	TSCT_ACT_INSTANT,
 	TSCT_ACT_OPEN,		/* start of a slice */
 	TSCT_ACT_CLOSE,		/* end of the open slice `frame` */
-	/* END event without a BEGIN event; BEGIN event that is nested too deeply, or whose END
-	 * event may be lost */
+	/* END event without a BEGIN event; or BEGIN event that is nested too deeply, or whose
+	 * END event may be lost */
 	TSCT_ACT_ORPHAN,
 	TSCT_ACT_COUNT,
 	TSCT_ACT_SEND,
@@ -63,17 +63,17 @@ struct tsct_export_format {
 	const char *name;
 	const char *suffix;	/* suffix of output files and directories */
 	bool directory;
-	/* flag: times relative to the recording's start are allowed */
+	/* flag: x->relative, times since the recording's start, is allowed */
 	bool relative;
-	/* flag: the format requires that slices of a thread nest, so that x->orphans and
-	 * x->cuts are worth a warning */
+	/* flag: the format requires that slices of a thread nest: warn if x->orphans or
+	 * x->cuts is not 0 */
 	bool nests;
-	int (*begin)(struct tsct_export *x);	/* may be NULL, as end() and free() */
+	int (*begin)(struct tsct_export *x);	/* begin(), end() and free() may be NULL */
 	int (*event)(struct tsct_export *x, const struct tsct_export_event *e);
 	/*
-	 * Interrupts or ends (@begins false), or continues, the open slice number @slice at the
-	 * time of @ev, for tsct_export_close() and when a thread ends. For @begins, members e and
-	 * def of @ev are those of the slice's BEGIN event. NULL: the format does not draw slices
+	 * Interrupts, ends or (@begins) continues the open slice number @slice at the time of
+	 * @ev, for tsct_export_close() and when a thread ends. If @begins, ev->e and ev->def are
+	 * the slice's BEGIN event. NULL: the format draws no slices
 	 */
 	int (*cut)(struct tsct_export *x, const struct tsct_export_event *ev, __u32 slice,
 		   bool begins);
@@ -85,29 +85,29 @@ struct tsct_export_format {
 
 #define TSCT_EXPORT_PAIRS	16	/* largest number of pairs */
 
-/* Two events that begin and end spans, whatever their kinds are */
+/* Two events, of any kinds, that begin and end spans */
 struct tsct_export_pair {
 	const char *name;		/* BEGIN:END[:KEY], as it was given */
 	char begin[TSCT_EVENT_NAME_MAX], end[TSCT_EVENT_NAME_MAX];
-	/* field of both events whose value pairs them in any threads; NULL: they are paired as
-	 * slices of a thread */
+	/* field that both events have: equal values pair them, in any threads; NULL: they are
+	 * paired as BEGIN and END of one thread */
 	const char *key;
 };
 
 /* An event definition, with properties that all export formats use */
 struct tsct_export_def {
 	const struct tsct_event_def *def; /* definition; NULL: no event has this id */
-	__u8 kind;		/* TSCT_KIND_*: that of the definition, or by `pair` */
+	__u8 kind;		/* TSCT_KIND_*: the definition's kind or, in a pair, BEGIN or END */
 	const struct tsct_export_pair *pair;	/* NULL: none has these events */
 	__u32 stream;
 	const struct tsct_syscall *call; /* system call that the events record, or NULL */
 	enum tsct_kernel_event kernel;
 	__u32 slice;		/* number of the slice, equal for a BEGIN and its END */
-	/* bit i: BEGIN and END events of the slice have field i; equal values pair them */
+	/* bit i: BEGIN and END of the slice have field i; equal values pair a BEGIN and an END */
 	__u32 shared;
 	__u64 *names;	/* hashes of the fields' names, if `shared` is not 0 */
-	/* of the spans of the events: name, system call or NULL, and whether they are calls. For
-	 * events of any call by its number, closed_span.c finds name and call. */
+	/* for spans of these events: the name, the system call or NULL, and whether the spans are
+	 * system calls. For sys_enter and sys_exit, closed_span.c finds the name and the call. */
 	const char *span_name;
 	const struct tsct_syscall *span_call;
 	bool is_call;
@@ -115,8 +115,8 @@ struct tsct_export_def {
 	bool wanted;
 	bool names_rank;	/* flag: the events are mpi_rank, of an MPI program */
 	bool plain;		/* flag: the events are instants without any further meaning */
-	__u64 pool;		/* pool of the message numbers, tsct_message_pool(): equal
-				 * for the definitions of a SEND and its RECEIVE */
+	__u64 pool;		/* pool of the message numbers, tsct_message_pool(): a
+				 * SEND and its RECEIVE have the same pool */
 };
 
 /* Field that pairs spans of one name and thread in any order; trace-format.rst */
@@ -124,22 +124,22 @@ struct tsct_export_def {
 
 /*
  * The stream of closed spans: tsct_export_walk() passes each slice and system call to x->closed()
- * when it closes. A span whose end, or begin, is not known is passed, too, with the reason: only a
- * span with the reason TSCT_SPAN_ENDED has a length.
+ * when it closes. Spans with an unknown begin or end are passed, too; `why` states the reason.
+ * Only spans with the reason TSCT_SPAN_ENDED have a length.
  */
-/* A slice or system call. It and all that it points to are valid during the callback. */
+/* A slice or system call. All memory that it points to is valid only during the callback. */
 struct tsct_closed_span {
 	const char *name;		/* name of the events, or of the system call */
 	const struct tsct_syscall *call;	/* the system call; NULL: a slice, or a call that
 						 * the table of system calls lacks */
 	bool is_call;
-	bool alone;		/* the span has one event, drawn as an event: in_span is false */
+	bool alone;		/* the span has only one event, whose in_span is false */
 	enum tsct_span_why why;
-	__u32 depth;		/* number of spans of the thread around it; 0: the outermost */
+	__u32 depth;		/* number of the thread's spans around this span; 0: outermost */
 	__u32 node;		/* node of the begin event, else of the end event */
 	struct tsct_thread *thread;	/* thread of that event */
-	/* ticks and times, ns since the epoch. Of a span without a begin event, `begin` is that of
-	 * the end; of one without an end event, `end` is the last tick known to be in it */
+	/* ticks, and times in ns since the epoch. Without a begin event, `begin` is the end
+	 * event's tick; without an end event, `end` is the last tick known to be in the span */
 	__u64 begin, end;
 	__s64 begin_ns, end_ns;
 	__u32 end_node, end_tid;	/* node and thread of the end event, else of the begin event */
@@ -147,22 +147,22 @@ struct tsct_closed_span {
 	const struct tsct_trace_event *begin_event, *end_event;
 };
 
-/* An open slice, or an open system call of events sys_enter and sys_exit, if the format has a
- * callback cut(), or x->closed is set */
+/* An open slice, or an open system call of events sys_enter and sys_exit. Used if the format
+ * has a callback cut(), or if x->closed is set */
 struct tsct_export_slice {
 	struct tsct_span span;
 	__u32 def;		/* index of the BEGIN event's definition */
-	bool ambiguous;		/* its end event may be that of another slice */
-	bool end_hidden;	/* the filter leaves out its end event */
-	struct tsct_closed_span closed;	/* what is known of it by its begin event */
+	bool ambiguous;		/* the slice's end event may belong to another slice */
+	bool end_hidden;	/* the filter leaves out the slice's end event */
+	struct tsct_closed_span closed;	/* the members that the begin event gives */
 	struct tsct_trace_event begin;	/* for tsct_export_begin_of() */
-	__u8 *payload;		/* malloc'ed copy; NULL: it is in `kept` */
+	__u8 *payload;		/* payload of `begin`, malloc'ed; NULL: the payload is in `kept` */
 	__u8 kept[48];
 };
 
 typedef int tsct_span_closed(struct tsct_export *x, const struct tsct_closed_span *span);
 
-/* Texts of the reasons, in the order of enum tsct_span_why */
+/* Texts of the reasons why a span closed, by enum tsct_span_why */
 extern const char *const tsct_span_why_names[TSCT_SPAN_WHYS];
 
 struct tsct_export {
@@ -171,7 +171,7 @@ struct tsct_export {
 	const char *recording;		/* directory of the recording */
 	struct tsct_trace *trace; /* reader of the recording, before the first event */
 	struct tsct_filter filter;
-	/* pairs, by tsct_export_pair_add(); a pair with a key is for x->closed() alone */
+	/* set by tsct_export_pair_add(); spans of a pair with a key go only to x->closed() */
 	struct tsct_export_pair pairs[TSCT_EXPORT_PAIRS];
 	__u32 nr_pairs;
 	FILE *file;
@@ -184,49 +184,49 @@ struct tsct_export {
 	int (*poll)(struct tsct_export *x);
 	void *arg;
 	/* called for each span that closes; may be NULL; set it before tsct_export_prepare().
-	 * A format with cut() must not have it. */
+	 * It must be NULL if the format has cut(). */
 	tsct_span_closed *closed;
 	/*
-	 * Called when a thread ends that has had events, and when events of a node were lost:
-	 * slices of the thread that are still open in x->slices end, or may end, from then on.
-	 * With the act TSCT_ACT_CLOSE, only slice ev->frame ends, by an event that the filter
-	 * leaves out. Members e->tick, e->node, ns and thread of @ev are set. May be NULL.
+	 * Called when a thread that has had events ends, and when events of a node were lost:
+	 * the open slices of ev->thread in x->slices end at ev->ns, or may end from then on.
+	 * If ev->act is TSCT_ACT_CLOSE, only slice ev->frame ends. Members e->tick, e->node,
+	 * ns and thread of @ev are set. May be NULL.
 	 */
 	int (*ended)(struct tsct_export *x, const struct tsct_export_event *ev);
 
 	/*
-	 * Called for each state of a thread when it ends, before the event that ends it is passed
-	 * on. States are made of all events before filter.to, also of those that the filter leaves
+	 * Called when a state of a thread ends, before event() gets the event that ends the state.
+	 * States are made of all events before filter.to, including events that the filter leaves
 	 * out. Set it before the walk. May be NULL.
 	 */
 	int (*state)(struct tsct_export *x, const struct tsct_state_time *time);
-	bool off_cpu;	/* for folded: weigh switches by the time until the thread runs again */
+	bool off_cpu;	/* for folded: a switch weighs the time until its thread runs again */
 
 	/* Results of the export: */
 	char why[256];	/* reason of an error; after success, why the output is empty, or "" */
 	__s64 now_ns;		/* time of the last event read, ns since the epoch */
 	__u64 now_tick;		/* tick of the last event read */
-	__u64 until_tick;	/* tick up to which a walk has read: spans were open until then */
-	/* tick of the recording's start, or of the earliest event read so far if that is lower */
+	__u64 until_tick;	/* last tick of a walk: spans without an end were open until then */
+	/* tick of the recording's start or, if lower, of the earliest event read so far */
 	__u64 first_tick;
 	/* size of the recording's files, bytes: read so far, and in total */
 	__u64 done_bytes, all_bytes;
 	__u64 read, events; /* numbers of events read so far, and of events exported */
 	__u64 orphans;		/* number of events with TSCT_ACT_ORPHAN */
 	__u64 cuts;	/* number of slices that were interrupted so that slices nest */
-	/* number of END events whose fields agree with none of several open slices of the name */
+	/* number of END events whose fields match none of several open slices with their name */
 	__u64 ambiguous;
 	__u64 unmatched;	/* number of messages with one end missing */
 
 	/* Fields set by the front end, for formats: */
 	const struct tsct_recording *rec;
-	/* names of nodes, by number. Other recordings of a node have numbers, too, but no events */
+	/* names, by node number. A node's second recording has a node number, too, but no events */
 	const char **nodes;
 	__u32 nr_nodes;
 	bool several_nodes;
 	__s64 begin_ns, end_ns;	/* times of the recording's start and end, ns */
-	/* the last straight part of rec->real, and the number of ticks for which
-	 * tsct_export_time() uses it */
+	/* the linear part of rec->real after its last slew, and the number of
+	 * ticks for which tsct_export_time() uses it */
 	struct tsct_clock_prev_params straight;
 	__u64 straight_ticks;
 	struct tsct_selection selection;
@@ -236,18 +236,18 @@ struct tsct_export {
 	__u32 nr_defs, nr_slices;
 	/* for each slice number, index in defs of a definition with that number */
 	__u32 *slice_defs;
-	/* open slices, also hidden ones: rows are threads by index, names are numbers of slices
-	 * | id << 32 */
+	/* open slices, also hidden ones. Row: index of the thread; name: slice number |
+	 * TSCT_SPAN_ID << 32 */
 	struct tsct_spans slices;
-	/* open calls of events sys_enter and sys_exit, for x->closed(); names are numbers of calls */
+	/* open calls of events sys_enter and sys_exit, for x->closed(). Name: number of the call */
 	struct tsct_spans calls;
 	struct tsct_spans keyed;	/* open spans of pairs with a key; rows are indexes in `pairs` */
-	/* index in defs of a stream class's first definition, by class */
+	/* by stream class: index in defs of the class's first definition */
 	__u32 *first_def;
-	struct tsct_identity identity;	/* names and processes of threads, by the statedump */
+	struct tsct_identity identity;	/* names and processes of threads, from the statedump */
 	struct tsct_known known;	/* of the present tsct_export_walk() */
 	struct tsct_known_change run;	/* by the present event */
-	struct tsct_states states;	/* of the present walk, if there is x->state */
+	struct tsct_states states;	/* of the present walk, if x->state is set */
 	struct tsct_threads threads;
 	/* processes of exported threads; `tid` of an entry is the process ID */
 	struct tsct_threads processes;
@@ -255,10 +255,10 @@ struct tsct_export {
 };
 
 /*
- * tsct_export_pair_add - make spans of two events, in addition to slices and system calls
- * @text: BEGIN:END[:KEY], names of two events and of a field of both; must outlive @x
+ * tsct_export_pair_add - make spans of two events, as given by --pair
+ * @text: BEGIN:END[:KEY], the names of two events and of a field that both have; must outlive @x
  *
- * Call it before tsct_export_prepare(). Returns 0 or -EINVAL: malformed, or too many.
+ * Call it before tsct_export_prepare(). Returns 0, or -EINVAL: malformed, or too many pairs.
  */
 int tsct_export_pair_add(struct tsct_export *x, const char *text);
 
@@ -283,19 +283,19 @@ void tsct_export_free(struct tsct_export *x);
 /* Makes x->slices and x->calls keep the begin events of open spans. */
 void tsct_closed_span_init(struct tsct_export *x);
 
-/* Keeps the begin event of a span that is the last in its row, unless it is hidden. @is_call: in
- * x->calls. Returns 0 or -ENOMEM. */
+/* Stores the begin event of @slice, the newest of its row, unless the slice is hidden. @is_call:
+ * the row is in x->calls or x->keyed. Returns 0 or -ENOMEM. */
 int tsct_closed_span_open(struct tsct_export *x, struct tsct_export_slice *slice,
 			  const struct tsct_export_event *ev, bool is_call);
 
-/* Closes the slice that event @ev ends, TSCT_ACT_CLOSE. */
+/* Closes slice ev->frame, which event @ev ends (TSCT_ACT_CLOSE). */
 int tsct_closed_span_end(struct tsct_export *x, const struct tsct_export_event *ev);
 
-/* Passes a span whose only event is @ev: its end if @why is TSCT_SPAN_NOT_BEGUN, else its begin */
+/* Passes a span with one event, @ev: the end if @why is TSCT_SPAN_NOT_BEGUN, else the begin */
 int tsct_closed_span_alone(struct tsct_export *x, const struct tsct_export_event *ev,
 			   enum tsct_span_why why);
 
-/* pairs.c: gives the events of pairs their kinds and slices. Returns 0, or -errno with x->why. */
+/* In pairs.c: sets kind and slice of the definitions in pairs. Returns 0, or -errno with x->why. */
 int tsct_export_pairs_find(struct tsct_export *x);
 
 /* Processes an event of a pair with a key. @hidden: the filter leaves out the event */
@@ -307,9 +307,9 @@ int tsct_closed_span_call(struct tsct_export *x, struct tsct_export_event *ev);
 /* ---- for formats ------------------------------------------------------ */
 
 /*
- * tsct_export_walk - read the newly opened @trace, for the export or before it.
- * Calls @event, unless it is NULL, for each event that is to be exported, x->closed() for each
- * span, and x->state() for each state, until one returns a value other than 0.
+ * tsct_export_walk - read the newly opened @trace, for the export or before it. Calls @event,
+ * unless it is NULL, for each event that is to be exported, x->closed() for each span, and
+ * x->state() for each state, until a callback returns a value other than 0.
  */
 int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 		     struct tsct_threads *threads,
@@ -318,8 +318,8 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 
 /*
  * tsct_export_close - end a slice, for TSCT_ACT_CLOSE
- * @end: callback that ends the slice itself. Before and after it, the format's cut() is called
- *	for each slice that was opened later, so that slices nest.
+ * @end: callback that ends the slice itself. Before and after @end, the format's cut() is
+ *	called for each slice that was opened later, so that slices nest.
  */
 int tsct_export_close(struct tsct_export *x, const struct tsct_export_event *ev,
 		      int (*end)(struct tsct_export *x, const struct tsct_export_event *ev));
@@ -357,17 +357,17 @@ static inline const struct tsct_trace_event *tsct_export_begin_of(struct tsct_ex
 	return &slice->begin;
 }
 
-/* Returns true if the filter leaves out the begin of an open slice: it is not drawn. */
+/* Returns true if the filter leaves out the BEGIN of open slice @at: the slice is not drawn. */
 static inline bool tsct_export_is_hidden(const struct tsct_export *x,
 					 const struct tsct_thread *thread, __u32 at)
 {
 	return ((const struct tsct_span *)tsct_span_at(&x->slices, thread->index, at))->hidden;
 }
 
-/* Returns the length of a state, ns; 0: of a thread that runs, or whose state is unknown */
+/* Returns the length of a state, ns; 0 if the state is RUNNING or UNKNOWN. */
 __s64 tsct_export_off_cpu_ns(const struct tsct_export *x, const struct tsct_state_time *time);
 
-/* Returns the entry in x->states.threads of a thread in x->threads; NULL: it has no states. */
+/* Returns the entry in x->states.threads for a thread in x->threads; NULL: no such entry. */
 struct tsct_thread *tsct_export_state_thread(const struct tsct_export *x,
 					     const struct tsct_thread *thread);
 
@@ -376,7 +376,7 @@ struct tsct_thread *tsct_export_thread_find_(const struct tsct_export *x,
 					     const struct tsct_trace_event *e, __u32 tid, __u32 cpu);
 
 /* Finds the thread with ID @tid at the time of event @e, or adds the thread to @threads; sets
- * its name and process if they are known then. Returns NULL if out of memory. */
+ * the thread's name and process if the statedump has them. Returns NULL if out of memory. */
 static inline struct tsct_thread *tsct_export_thread(const struct tsct_export *x,
 						     struct tsct_threads *threads,
 						     const struct tsct_trace_event *e,
@@ -384,27 +384,27 @@ static inline struct tsct_thread *tsct_export_thread(const struct tsct_export *x
 {
 	struct tsct_thread *t = threads->recent[tid % 64];
 
-	/* Most events follow others of their thread in the same state. */
+	/* Usually, the thread is in the same state as at its last event. */
 	return t && t->tid == tid && t->node == e->node && t->from <= e->tick &&
 		e->tick < t->until ? t : tsct_export_thread_find_(x, threads, e, tid, cpu);
 }
 
 /*
  * tsct_export_process - find the process of a thread at the time of the present event.
- * Returns the entry of the process in x->processes, whose member `own` formats may use; NULL:
- * the process is unknown. Stores the entry in thread->process, too.
+ * Returns the process's entry in x->processes, and stores it in thread->process; NULL: the
+ * process is unknown. Formats may use the entry's member `own`.
  */
 struct tsct_thread *tsct_export_process(struct tsct_export *x, struct tsct_thread *thread);
 
-/* Returns a number for a process, unique among all nodes. @tgid 0: a process that stands for
- * the node and has all threads whose process is unknown */
+/* Returns a number for a process, unique among all nodes. @tgid: 0: the process that stands
+ * for the node, with all threads whose process is unknown */
 __s64 tsct_export_pid(const struct tsct_export *x, __u32 node, __u32 tgid);
 
 /* Returns true if definitions of kind @kind are selected. */
 bool tsct_export_has(const struct tsct_export *x, __u32 kind);
 
-/* Returns the last tick up to which bounds are stated: the recording's end, or the last
- * event so far if that is later, as in a recording whose recorder was killed. */
+/* Returns the last tick up to which error bounds are stated: the recording's end or, if
+ * later, the last event so far, as in a recording whose recorder was killed. */
 static inline __u64 tsct_export_last_tick(const struct tsct_export *x)
 {
 	return x->now_tick > x->rec->end ? x->now_tick : x->rec->end;
@@ -413,8 +413,8 @@ static inline __u64 tsct_export_last_tick(const struct tsct_export *x)
 /* Returns the largest error bound of all times so far, ns. */
 __u64 tsct_export_error_ns(const struct tsct_export *x);
 
-/* Largest distances of times from the node's CLOCK_REALTIME, from the nodes' common time, and
- * from UTC, ns, with the names of the three in exported metadata; UINT64_MAX: unknown */
+/* Largest distances of event times from the node's CLOCK_REALTIME, from the nodes' common
+ * time, and from UTC, ns, and their names in exported metadata; UINT64_MAX: unknown */
 #define TSCT_EXPORT_ERRORS	3
 extern const char *const tsct_export_error_names[TSCT_EXPORT_ERRORS];
 void tsct_export_errors(const struct tsct_export *x, __u64 ret_ns[TSCT_EXPORT_ERRORS]);
@@ -433,7 +433,7 @@ static inline int tsct_export_fail(struct tsct_export *x, int err, const char *f
 
 extern const struct tsct_export_format tsct_export_ctf, tsct_export_ctf2, tsct_export_perfetto,
 	tsct_export_json, tsct_export_text, tsct_export_csv, tsct_export_folded;
-/* Defined in tools/wings/otf2; NULL if that is not linked */
+/* Defined in tools/wings/otf2; NULL if that wing is not linked */
 TSCT_WING extern const struct tsct_export_format tsct_export_otf2;
 
 #endif /* TSCT_EXPORT_H */

@@ -9,7 +9,7 @@
 
 /* ---- what filters and limits hide ----------------------------------------------- */
 
-/* Returns true if a condition of --where may hide switches: it names a field of sched_switch. */
+/* Returns true if the conditions @where may hide switches: they name a field of @def. */
 static bool where_hides(const char *where, const struct tsct_event_def *def)
 {
 	__u32 i;
@@ -20,7 +20,7 @@ static bool where_hides(const char *where, const struct tsct_event_def *def)
 	return false;
 }
 
-/* Returns true if the rate limit dropped events of a node, or may have. @event: NULL: any */
+/* Returns true if the rate limit dropped events of a node, or may have. @event: name; NULL: any */
 static bool limit_hides(const struct tsct_recording *rec, __u32 node, const char *event)
 {
 	const __u64 limited = tsct_recording_limited(rec, node);
@@ -36,7 +36,7 @@ static bool is_snapshot(const struct tsct_recording *rec, __u32 node)
 	return rec->snapshot || rec->nodes[node].snapshot;
 }
 
-/* Returns true if rings of a snapshot have overwritten events. */
+/* Returns true if a snapshot's rings for a node and stream overwrote events. */
 static bool is_overwritten(const struct tsct_recording *rec, __u32 node, __u32 stream)
 {
 	__u32 i;
@@ -63,7 +63,7 @@ static __u8 find_hidden(struct tsct_known *k, __u32 node)
 	for (i = 0; i < k->rec->nr_streams; i++)
 		for (id = 0; id < k->rec->streams[i].nr_defs; id++) {
 			def = k->rec->streams[i].defs[id];
-			/* Readers match only those that their filter selects. */
+			/* Readers see only the sys_enter and sys_exit that their filter selects. */
 			if (def && k->filter && tsct_kernel_is_raw_call(k->rec, i, def) &&
 			    (k->filter->cpus.nr || k->filter->nr_wheres ||
 			     !tsct_filter_wants(k->filter, def)))
@@ -74,7 +74,7 @@ static __u8 find_hidden(struct tsct_known *k, __u32 node)
 			is_switch = event == TSCT_KERNEL_SWITCH;
 			if (is_switch && is_overwritten(k->rec, node, i))
 				hidden |= TSCT_HIDDEN_BEFORE;
-			/* Another event shows that a new thread becomes runnable. */
+			/* Skip sched_wakeup_new: only a new thread becomes runnable by it. */
 			if (is_switch || !strcmp(def->name, "sched_waking"))
 				(is_switch ? k->switches : k->wakings)[i] = k->has_runs = true;
 			if (where_hides(requests[TSCT_REQUEST_WHERE], def) ||
@@ -87,7 +87,7 @@ static __u8 find_hidden(struct tsct_known *k, __u32 node)
 	return hidden;
 }
 
-/* Returns the requests of that recording of a node which has kernel events. */
+/* Returns the requests of the node's recording that has kernel events. */
 static char *const *kernel_requests(const struct tsct_recording *rec, __u32 node)
 {
 	__u32 i;
@@ -106,7 +106,7 @@ static int by_tick(const void *a, const void *b)
 	return tsct_compare(x->tick, y->tick);
 }
 
-/* Returns true if a recorder of a node selects threads by the name @name. */
+/* Returns true if a recorder of the node selects threads named @name (--comm). */
 static bool selects_name(const struct tsct_recording *rec, __u32 node, const char *name)
 {
 	const char *comm;
@@ -120,7 +120,7 @@ static bool selects_name(const struct tsct_recording *rec, __u32 node, const cha
 	return false;
 }
 
-/* Finds the times at which threads are no longer selected by their names. */
+/* Finds the times at which threads lost the name by which --comm selected them. */
 static int find_renamed(struct tsct_known *k)
 {
 	const struct tsct_identity_thread *t;
@@ -234,7 +234,7 @@ const struct tsct_identity_end *tsct_known_hide(struct tsct_known *k, __u64 tick
 	    (k->begun < k->nr_losses && k->losses[k->begun].from <= end->tick))
 		return NULL;
 	k->passed++;
-	/* The thread runs on, but no event shows until when. */
+	/* The thread runs on, but no later event shows for how long. */
 	for (i = 0; i < k->rec->nr_locations; i++) {
 		run = &k->runs[i];
 		if (!run->on || run->tid != end->tid || tsct_known_node(k, i) != end->node ||
@@ -283,7 +283,7 @@ static bool is_same(const struct tsct_identity_thread *a, const struct tsct_iden
 		a->generation == b->generation;
 }
 
-/* Returns true if a recorder selects a thread: each one states that of the threads it sees. */
+/* Returns true if a recorder selects a thread, as the recorder's statedump states. */
 static bool selects(const struct tsct_known *k, __u32 recorder, const struct tsct_identity_thread *who)
 {
 	const struct tsct_identity_thread *all = k->identity->threads, *t;
@@ -297,8 +297,8 @@ static bool selects(const struct tsct_known *k, __u32 recorder, const struct tsc
 	return false;
 }
 
-/* Returns true if all switches from a thread are recorded, unless lost. @comm: the thread's
- * name; NULL: the filter has let the thread's events pass */
+/* Returns true if all switches away from a thread are recorded, unless lost. @comm: the
+ * thread's name; NULL: an event of the thread is recorded, so the name is selected */
 static bool is_selected(const struct tsct_known *k, const struct tsct_trace_event *e, __u32 tid,
 			const struct tsct_value *comm)
 {
@@ -311,7 +311,7 @@ static bool is_selected(const struct tsct_known *k, const struct tsct_trace_even
 	if ((k->hidden[node] & TSCT_HIDDEN_SWITCHES) ||
 	    (k->filter && k->filter->threads.nr && !tsct_filter_in(&k->filter->threads, tid)))
 		return false;
-	/* The recorder, whose switches are not recorded, runs in the time of the idle thread. */
+	/* The recorder's switches are not recorded: its runs look like the idle thread's. */
 	if (!tid)
 		return requests[TSCT_REQUEST_PROCESSES] && !name && !requests[TSCT_REQUEST_CGROUP] &&
 			!strcmp(requests[TSCT_REQUEST_PROCESSES], "all");
@@ -326,7 +326,7 @@ static void begin_run(struct tsct_known *k, const struct tsct_trace_event *e, __
 {
 	const struct tsct_known_run *run = &k->runs[e->location];
 
-	/* In a merged recording, the switches may be those of other recorders. */
+	/* In a merged recording, the stream's switches may come only from other recorders. */
 	if (e->tick < k->blind_until[e->location] || !is_selected(k, e, tid, comm) ||
 	    (k->rec->merged && !run->has_switches))
 		return;
@@ -340,8 +340,8 @@ static void begin_run(struct tsct_known *k, const struct tsct_trace_event *e, __
 	ret->tid = tid;
 }
 
-/* Returns true if an event does not show that the name of its thread is selected: it is also
- * recorded if the name of the thread that is woken, moved or new is selected. */
+/* Returns true if event @e may be recorded although --comm does not select the event's
+ * own thread, but a thread that was woken, moved or created. */
 static bool is_by_any(const struct tsct_known *k, const struct tsct_trace_event *e)
 {
 	return k->rec->nodes[k->rec->locations[e->location].node].requests[TSCT_REQUEST_COMM] &&
@@ -384,7 +384,7 @@ void tsct_known_run_(struct tsct_known *k, const struct tsct_trace_event *e, boo
 		begin_run(k, e, e->tid, NULL, ret);
 }
 
-/* Returns false if the last events may be missing, as the recorder runs or was killed. */
+/* Returns false if the last events may be missing, because the recorder runs or was killed. */
 static bool is_whole(const struct tsct_recording *rec, __u32 location)
 {
 	return rec->complete && !rec->nodes[rec->locations[location].node].cut_off;
@@ -397,8 +397,8 @@ __u64 tsct_known_run_end(const struct tsct_known *k, __u32 location)
 	return run->maybe || run->cut || !is_whole(k->rec, location) ? run->seen : UINT64_MAX;
 }
 
-/* Returns false if a stream's events of one kind may all be those of other recorders:
- * the recorder of event @e has recorded none so far. @had: had_*, by kind */
+/* Returns false if the recorder of event @e has not recorded events of a kind so far: then
+ * other recorders may have recorded all of them. @had: had_switches or had_wakings */
 static bool has_had(const struct tsct_known *k, const bool *had, const struct tsct_trace_event *e)
 {
 	return !k->rec->merged || had[k->rec->locations[e->location].node];
@@ -409,7 +409,7 @@ bool tsct_known_off(const struct tsct_known *k, const struct tsct_trace_event *e
 {
 	const __u32 node = k->rec->locations[e->location].node;
 
-	/* BPF tests only the cgroup of the thread that is switched away. */
+	/* With --cgroup, a switch is recorded if the thread switched away is in the cgroup. */
 	return tid && !(k->hidden[node] & (TSCT_HIDDEN_ELSEWHERE | TSCT_HIDDEN_BEFORE)) &&
 		!(k->filter && k->filter->cpus.nr) &&
 		!k->rec->nodes[node].requests[TSCT_REQUEST_CGROUP] &&
@@ -423,7 +423,7 @@ bool tsct_known_wakings(const struct tsct_known *k, const struct tsct_trace_even
 		!(k->hidden[k->rec->locations[e->location].node] & TSCT_HIDDEN_WAKINGS);
 }
 
-/* Closes the calls that @loss hides, or those of the thread @hidden. One of both is NULL. */
+/* Closes the calls whose ends @loss may hide or, if @loss is NULL, the calls of thread @hidden. */
 static int leave_calls(const struct tsct_known *k, struct tsct_spans *calls,
 		       const struct tsct_threads *threads, const struct tsct_loss_time *loss,
 		       const struct tsct_identity_end *hidden, const struct tsct_trace_event *e)
@@ -456,7 +456,7 @@ int tsct_known_calls(struct tsct_known *k, struct tsct_spans *calls,
 		err = leave_calls(k, calls, threads, loss, hidden, e);
 	if (err || !tsct_known_elsewhere(k, e))
 		return err;
-	/* With --cpu, a thread that is switched away may make calls on unrecorded CPUs. */
+	/* With --cpu, a thread that was switched away may next run on an unrecorded CPU. */
 	tsct_known_run(k, e, is_switch, &change);
 	if (!is_switch)
 		return 0;
@@ -465,7 +465,7 @@ int tsct_known_calls(struct tsct_known *k, struct tsct_spans *calls,
 	return thread ? tsct_spans_leave(calls, thread->index, TSCT_SPAN_REPLACED, e) : 0;
 }
 
-/* Returns true if a thread has had the name @name in all its states. @who: one of them */
+/* Returns true if a thread has the name @name in all its states. @who: one of the states */
 static bool is_always(const struct tsct_identity *identity, const struct tsct_identity_thread *who,
 		      const char *name)
 {
@@ -480,7 +480,7 @@ static bool is_always(const struct tsct_identity *identity, const struct tsct_id
 	return true;
 }
 
-/* Returns true if another recorder of the node of a recording selects other threads. */
+/* Returns true if the node has another recorder, which may select other threads. */
 static bool is_mixed(const struct tsct_recording *rec, __u32 node)
 {
 	const char *processes = rec->nodes[node].requests[TSCT_REQUEST_PROCESSES];
@@ -499,7 +499,7 @@ bool tsct_known_switches(const struct tsct_known *k, __u32 node,
 	char *const *requests = kernel_requests(k->rec, node);
 	__u32 i;
 
-	/* A snapshot does not state which processes were selected. */
+	/* A snapshot's metadata does not state which processes were selected. */
 	for (i = node; i < k->rec->nr_nodes; i++)
 		if (tsct_recording_node_of(k->rec, i) == node && ((k->hidden[i] &
 		    (TSCT_HIDDEN_SWITCHES | TSCT_HIDDEN_ELSEWHERE | TSCT_HIDDEN_BEFORE)) ||

@@ -18,50 +18,50 @@
 /* Events that a node's recorder may have hidden: flags of tsct_known.hidden */
 enum {
 	TSCT_HIDDEN_SWITCHES = 1,	/* switches of selected threads */
-	/* ends of calls and probes on other CPUs than the begin, except for a thread that is
-	 * known to run on the begin's CPU until then */
+	/* ends, on a CPU other than the begin's, of calls and probes' spans, except if the
+	 * thread is known to run on the begin's CPU until the end */
 	TSCT_HIDDEN_ELSEWHERE = 2,
-	/* begins or ends of probes' spans, sys_enter or sys_exit: each is hidden by itself, while
-	 * a call of the table is hidden or recorded as a whole */
+	/* begins or ends of probes' spans, sys_enter or sys_exit: one event may be hidden without
+	 * the other. (For a call with its own definition, both or none are hidden.) */
 	TSCT_HIDDEN_RAW_ENDS = 4,
-	TSCT_HIDDEN_RAW_CALLS = 8,	/* sys_enter or sys_exit, by the reader's filter */
+	TSCT_HIDDEN_RAW_CALLS = 8,	/* sys_enter or sys_exit, hidden by the reader's filter */
 	TSCT_HIDDEN_WAKINGS = 16,	/* wakings of selected threads */
-	TSCT_HIDDEN_BEFORE = 32,	/* overwritten switches, on each CPU until another time */
+	TSCT_HIDDEN_BEFORE = 32,	/* overwritten switches: each CPU lacks its oldest ones */
 };
 
 /* The thread that is known to run on a CPU */
 struct tsct_known_run {
 	bool on;
-	/* flag: only its switch away shows whether the filter of cgroups selects the thread;
-	 * until then it is not known to run on */
+	/* flag: only the thread's switch away shows if --cgroup selects it; until then, the
+	 * thread may be switched away unrecorded */
 	bool maybe;
-	bool cut;	/* flag: a loss followed; the CPU's next event ends the run at `seen` */
-	bool has_switches;	/* flag: the CPU has had an event sched_switch */
+	bool cut;	/* flag: events were lost; the CPU's next event ends the run at `seen` */
+	bool has_switches;	/* flag: an event sched_switch of the CPU was read */
 	bool over;	/* flag: its recorder has ended */
 	__u32 tid;
 	__u64 seen;	/* last tick at which the thread is known to run */
 };
 
 struct tsct_known {
-	/* set by the caller; all must outlive the struct */
+	/* set by the caller; what they point to must outlive the struct */
 	const struct tsct_recording *rec;
 	const struct tsct_identity *identity;
 	const struct tsct_filter *filter;	/* reader's selection of events; NULL: all */
 
 	__u8 *hidden;			/* TSCT_HIDDEN_*, by node */
 	__u8 hides;			/* those of any node */
-	/* times at which threads got another name than the one that --comm selects: from then on
-	 * their events are hidden; sorted by tick */
+	/* times at which threads lost the name that --comm selects: from then on the threads'
+	 * events are hidden; sorted by tick */
 	struct tsct_identity_end *renamed;
-	size_t nr_renamed, passed;	/* passed: number of those that have passed */
-	bool *switches, *wakings;	/* flags by stream: it has switches, wakings */
-	bool has_runs;			/* flag: a stream has either of them */
-	/* for the recorders of a merged recording, which share streams: flags by recorder: it has
-	 * recorded such an event so far */
+	size_t nr_renamed, passed;	/* passed: number of these times that have passed */
+	bool *switches, *wakings;	/* by stream: flags: the stream has switches; has wakings */
+	bool has_runs;			/* flag: a stream has switches or wakings */
+	/* by recorder: flags: the recorder has recorded a switch so far; a waking so far. In a
+	 * merged recording, recorders share streams */
 	bool *had_switches, *had_wakings;
 	struct tsct_loss_time *losses;	/* see tsct_loss_times() */
-	__u32 nr_losses, begun;		/* begun: number of those that have begun */
-	/* ticks at which losses that have begun end, by recorder (location.node), stream */
+	__u32 nr_losses, begun;		/* begun: number of losses that have begun */
+	/* by recorder (location.node), then stream: tick at which the losses that have begun end */
 	__u64 *lossy_until;
 	__u64 *blind_until;		/* likewise for switches, by location */
 	struct tsct_known_run *runs;	/* by location */
@@ -69,39 +69,39 @@ struct tsct_known {
 
 /* How an event changes the thread that is known to run on its CPU */
 struct tsct_known_change {
-	/* the run that was known ends. until: last tick at which the thread is known to have
-	 * run; away: it was switched away then */
+	/* ended: the run that was known ends. until: last tick at which its thread is known
+	 * to have run; away: the thread was switched away at that tick */
 	bool ended, away;
 	__u64 until;
-	/* a run of the thread `tid` is known from the event's tick on. switched: the thread was
-	 * switched to then; false: it has run since an unknown time */
+	/* began: thread `tid` is known to run from the event's tick on. switched: the event is
+	 * the switch to the thread; false: the thread has run since an unknown time */
 	bool began, switched;
 	__u32 tid;
 };
 
-/* Returns 0 or -ENOMEM; free @known even after an error. @trace: NULL: the caller sets `losses` */
+/* Returns 0 or -ENOMEM; free @known even then. @trace: NULL: the caller sets known->losses */
 int tsct_known_init(struct tsct_known *known, const struct tsct_trace *trace);
 void tsct_known_free(struct tsct_known *known);
 
 /*
- * tsct_known_pass - the next loss that begins at @tick or before
+ * tsct_known_pass - return the next loss that begins before @tick, or NULL
  *
  * Call it until it returns NULL, before the other functions are called for an event at
  * @tick. From loss->from on, all open slices of the node in loss->stream may have ended; if
- * loss->over is set, only those that its recorder recorded.
+ * loss->over is set, only slices that the loss's recorder recorded.
  */
 const struct tsct_loss_time *tsct_known_pass(struct tsct_known *known, __u64 tick);
 
-/* Returns true if a loss of its node may hide the end of an open span. */
+/* Returns true if @loss, on the span's node, may hide the end of an open span. */
 bool tsct_known_hides(const struct tsct_known *known, const struct tsct_loss_time *loss,
 		      const struct tsct_span *span);
 
-/* Returns the next thread whose events are hidden from a tick before @tick on; NULL: none. Call
- * it in turn with tsct_known_pass(), until both return NULL: each returns NULL as long as the
- * other one's next moment is earlier. */
+/* Returns the next thread whose events are hidden since a tick before @tick; NULL: none. Call
+ * this function and tsct_known_pass() in turn until both return NULL: one returns NULL as long
+ * as the other one has an earlier tick to report. */
 const struct tsct_identity_end *tsct_known_hide(struct tsct_known *known, __u64 tick);
 
-/* Returns the last tick for which both return NULL. */
+/* Returns the last tick for which tsct_known_pass() and tsct_known_hide() return NULL. */
 static inline __u64 tsct_known_next(const struct tsct_known *k)
 {
 	const __u64 loss = k->begun < k->nr_losses ? k->losses[k->begun].from : UINT64_MAX;
@@ -110,13 +110,13 @@ static inline __u64 tsct_known_next(const struct tsct_known *k)
 	return loss < renamed ? loss : renamed;
 }
 
-/* Returns the node of a location, of which there may be several recordings. */
+/* Returns the node of a location: the same number for all recordings of one node. */
 static inline __u32 tsct_known_node(const struct tsct_known *k, __u32 location)
 {
 	return tsct_recording_node_of(k->rec, k->rec->locations[location].node);
 }
 
-/* Returns true if the recorder of event @e hid events of other CPUs. */
+/* Returns true if the recorder of event @e recorded only some CPUs. */
 static inline bool tsct_known_elsewhere(const struct tsct_known *k,
 					const struct tsct_trace_event *e)
 {
@@ -125,8 +125,8 @@ static inline bool tsct_known_elsewhere(const struct tsct_known *k,
 
 bool tsct_known_end_(const struct tsct_known *known, const struct tsct_trace_event *e);
 
-/* Returns true if the end of a slice or call that begins with event @e is recorded, too, or
- * tsct_known_pass() and tsct_known_run() report what hides it. */
+/* Returns true if the end of a slice or call that begins with event @e is recorded, unless
+ * tsct_known_pass() or tsct_known_run() later report what hides the end. */
 static inline bool tsct_known_end(const struct tsct_known *k, const struct tsct_trace_event *e)
 {
 	return (!k->hides && !k->begun) || tsct_known_end_(k, e);
@@ -146,26 +146,26 @@ static inline void tsct_known_run(struct tsct_known *k, const struct tsct_trace_
 }
 
 /*
- * tsct_known_calls - close the open calls whose ends may be hidden or lost before event @e
+ * tsct_known_calls - close the open calls that may have ended unrecorded before event @e
  * @calls: open calls, at most one per row; the rows are the indexes of @threads
- * @threads: threads by node, number, and generation in known->identity
+ * @threads: threads by node, ID, and generation in known->identity
  *
- * For readers that need no more than calls. Call it for each event, instead of
- * tsct_known_pass(), tsct_known_hide() and tsct_known_run(). Calls that may have ended are closed
- * for the reason TSCT_SPAN_REPLACED. Returns 0 or the error of the callback.
+ * For readers of system calls alone: call this function for each event, instead of
+ * tsct_known_pass(), tsct_known_hide() and tsct_known_run(). The reason for closing is
+ * TSCT_SPAN_REPLACED. Returns 0 or the error of the callback.
  */
 int tsct_known_calls(struct tsct_known *known, struct tsct_spans *calls,
 		     const struct tsct_threads *threads, const struct tsct_trace_event *e,
 		     bool is_switch);
 
-/* Returns the last tick at which the thread that runs on the CPU @location after the last event
- * is known to run; UINT64_MAX: the end of the recording */
+/* Call after the last event. Returns the last tick at which the thread on the CPU @location is
+ * known to run; UINT64_MAX: the end of the recording */
 __u64 tsct_known_run_end(const struct tsct_known *known, __u32 location);
 
 /*
- * tsct_known_off - whether a thread that event @e names runs again only after a recorded switch to
- *	it, on any CPU of the node, unless tsct_known_pass() or tsct_known_hide() report what may
- *	hide it
+ * tsct_known_off - return true if the next run of thread @tid, which event @e names, on any CPU of
+ *	the node, begins with a recorded switch, unless tsct_known_pass() or tsct_known_hide()
+ *	report what may hide the switch
  * @comm: the thread's name in the event
  */
 bool tsct_known_off(const struct tsct_known *known, const struct tsct_trace_event *e, __u32 tid,
@@ -174,17 +174,17 @@ bool tsct_known_off(const struct tsct_known *known, const struct tsct_trace_even
 /* Returns true if events of the recorder and stream of event @e may be lost between @since and @e. */
 bool tsct_known_lossy(const struct tsct_known *known, const struct tsct_trace_event *e, __u64 since);
 
-/* Returns true if the wakings of a thread for which tsct_known_off() holds are recorded, too. */
+/* Returns true if the wakings of a thread for which tsct_known_off() is true are recorded. */
 bool tsct_known_wakings(const struct tsct_known *known, const struct tsct_trace_event *e);
 
-/* Returns true if each switch to a thread is recorded, as far as its recorder has written; false:
- * their number is unknown.
- * @who: state of the thread, or NULL. A node that does not state filters is taken to have none. */
+/* Returns true if all switches to a thread are recorded, up to the end of its recorder's files;
+ * false: the number of switches is unknown.
+ * @who: state of the thread, or NULL. A node without stated filters is taken to have no filters. */
 bool tsct_known_switches(const struct tsct_known *known, __u32 node,
 			 const struct tsct_identity_thread *who);
 
-/* Returns true if a filter or the rate limit of a node's recorder hid events of those kinds that
- * are in the recording, or may have. */
+/* Returns true if a filter or the rate limit of a node's recorder hid, or may have hidden,
+ * some events of a kind of which the recording has others. */
 bool tsct_known_filtered(const struct tsct_recording *rec, __u32 node);
 
 #endif /* TSCT_KNOWN_H */

@@ -6,17 +6,17 @@
 #include "lib/ctf/stream.h"
 #include "loss_times.h"
 
-/* Largest number of full packets that a recorder writes in one turn at a ring */
+/* Largest number of full packets that a recorder writes for one ring in one turn */
 #define TURN_PACKETS	4
 
 struct loss_times {
 	struct tsct_loss_time *all;
 	__u32 nr;
-	__u64 *ends;		/* by node: end of its recorder; NULL: not wanted */
+	__u64 *ends;		/* by node: end of its recorder; NULL: the ends are not needed */
 };
 
-/* Returns true if events may be missing after the last packet of a file: it is cut off or
- * damaged, or its recorder did not finish. @packets: number that can be read */
+/* Returns true if events may be missing after the last packet of a file: the file is cut
+ * off or damaged, or its recorder did not finish. @packets: number of readable packets */
 static bool lacks_end(const struct tsct_recording *rec, const struct tsct_stream_reader *s,
 		      __u64 packets)
 {
@@ -26,7 +26,7 @@ static bool lacks_end(const struct tsct_recording *rec, const struct tsct_stream
 		rec->streams[s->class].counts[s->location].packets > packets;
 }
 
-/* Adds the times of one file, of which @s is a reader before its first packet. */
+/* Adds the times of losses in one file. @s: reader of the file, before its first packet */
 static int add_loss_times(int dirfd, const struct tsct_recording *rec,
 			  struct tsct_stream_reader *s, struct loss_times *to)
 {
@@ -40,7 +40,7 @@ static int add_loss_times(int dirfd, const struct tsct_recording *rec,
 	int err = 0;
 
 	while (!err && tsct_stream_reader_skip(&dir, s)) {
-		/* The packet before was the last of a turn. */
+		/* The previous packet was the last of the recorder's turn. */
 		if (!full && open) {
 			time.until = s->head.begin << s->up >> s->down;
 			err = tsct_array_add(&to->all, &to->nr, &time, sizeof(*to->all));
@@ -58,7 +58,7 @@ static int add_loss_times(int dirfd, const struct tsct_recording *rec,
 		full = s->head.content_bits / 8 < TSCT_PACKET_FULL ? 0 : full + 1;
 		packets++;
 	}
-	/* Losses that no packet states: the file is not whole, or was not written at all */
+	/* Losses that no packet states: the end of the file is missing, or the whole file */
 	rest = tsct_loss_total(loss) > count ? tsct_loss_total(loss) - count : 0;
 	time.events = (open ? time.events : 0) + rest;
 	if (!open) {
@@ -86,7 +86,7 @@ static int by_from(const void *a, const void *b)
 	return tsct_compare(x->from, y->from) ?: tsct_compare(x->until, y->until);
 }
 
-/* Allocates the ends of the recorders, and sets them to those of the bounds for now. */
+/* Allocates to->ends, and sets each to the end of the node's error bounds for now. */
 static int find_ends(const struct tsct_recording *rec, struct loss_times *to)
 {
 	const struct tsct_recorded_correction *c;

@@ -5,28 +5,28 @@
 
 #include "lib/ctf/trace_reader.h"
 
-/* A time in which events of a stream class were lost at a location */
+/* A time interval in which events of a stream class were lost at a location */
 struct tsct_loss_time {
 	__u32 stream, location;
 	__u64 from, until;	/* ticks; no event was lost at or before `from` */
-	__u64 events;	/* number of lost events; 0: unknown, where the end of a file is missing */
-	/* flag: nothing was lost, but the location's recorder, one of several of a merged recording,
-	 * ended at `from`; what came later is not recorded */
+	__u64 events;	/* number of lost events; 0: unknown, as the end of a file is missing */
+	/* flag: nothing was lost, but the location's recorder, one of several of a merged
+	 * recording, ended at `from`: it recorded no later events */
 	bool over;
 };
 
 /*
  * tsct_loss_times - find the times of losses, in the headers of all packets
- * @ends: of a merged recording, also find the times after the ends of its recorders, of each
- *	file with events; else no time is `over`. A recorder ended where the bounds of its node's
- *	times end, or at its node's last event.
- * @ret_times: sorted by `from`; malloc'ed
+ * @ends: for a merged recording, also add, for each file with events, the time after its
+ *	recorder's end (member `over`). A recorder ended at the last error bound of its node, or
+ *	at its node's last event if that is later.
+ * @ret_times: the times, sorted by `from`; malloc'ed
  *
  * A header states how many events were lost until the recorder wrote the packet. The recorder
  * reads the rings in turns: events that it reads after a loss may be older than the loss, and so
- * may events in the packets before. The times include all these events. If a file's end is
- * missing, a time begins at its last event, or at the last flush of all files. Returns 0 or
- * -ENOMEM.
+ * may events in the packets before. Each time is long enough for all these events. If the end of
+ * a file is missing, a time begins at the file's last event, or at the last flush of all files.
+ * Returns 0 or -ENOMEM.
  */
 int tsct_loss_times(const struct tsct_trace *trace, bool ends, struct tsct_loss_time **ret_times,
 		    __u32 *ret_nr);

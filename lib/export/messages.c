@@ -26,7 +26,7 @@ int tsct_messages_add(struct tsct_messages *m, const struct tsct_export *x,
 	if (!ev->message || (ev->act != TSCT_ACT_SEND && ev->act != TSCT_ACT_RECEIVE))
 		return 0;
 	end.tick = ev->e->tick;
-	end.own_ns = ev->ns;	/* the time on the common axis */
+	end.own_ns = ev->ns;	/* the event's time on the common axis */
 	end.node = ev->e->node;
 	if (ev->act == TSCT_ACT_RECEIVE) {
 		other = tsct_message_received(m->sends, ev->message, &end);

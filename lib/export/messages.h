@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The messages of a walk over a recording: sends with their receives, also where the clocks of two
- * nodes have the receive first. Memory is bounded, as in lib/query/message_match.h.
+ * The messages of a walk over a recording: matches sends with receives, even if two nodes' clocks
+ * make the receive seem earlier. Memory is bounded, as in lib/query/message_match.h.
  */
 #ifndef TSCT_MESSAGES_H
 #define TSCT_MESSAGES_H
@@ -10,14 +10,14 @@
 #include "lib/query/message_match.h"
 
 struct tsct_messages {
-	/* Set by the caller. Called for each message when both ends have been read. Of an end,
-	 * `row`, `number` and `bytes` are the caller's. Returns 0 or an error. */
+	/* Set by the caller. Called for each message when its send and receive have been read.
+	 * `row`, `number` and `bytes` of both are the caller's. Returns 0 or an error. */
 	int (*matched)(void *arg, const struct tsct_message_end *send,
 		       const struct tsct_message_end *receive);
 	void *arg;
 	__u32 room;	/* largest number of messages that wait for their receive; 0: 2^20 */
 
-	/* sends; receives whose send was not read yet, as times of nodes differ */
+	/* sends: sends without a receive so far; early: receives without a send so far */
 	struct tsct_message_matcher *sends, *early;
 };
 
@@ -26,9 +26,9 @@ int tsct_messages_init(struct tsct_messages *messages);
 void tsct_messages_free(struct tsct_messages *messages);
 
 /*
- * tsct_messages_add - add an event of a walk, if it is an end of a message
+ * tsct_messages_add - add an event of a walk; ignored if it is no send or receive
  * @ev: an event as tsct_export_walk() passes it
- * @own: its members `row`, `number` and `bytes` are kept for matched()
+ * @own: `row`, `number` and `bytes` of the end that matched() gets
  *
  * Returns 0 or the error of matched().
  */

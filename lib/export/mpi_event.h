@@ -7,8 +7,8 @@
 
 #include "lib/ctf/trace_reader.h"
 
-/* Returns true if @name is that of @call, or of its variant with large counts, such as
- * MPI_Send_c */
+/* Returns true if @name is the name of @call or of its variant for large counts, such
+ * as MPI_Send_c */
 static inline bool tsct_mpi_is_call(const char *name, const char *call)
 {
 	const size_t len = strlen(call);
@@ -23,7 +23,7 @@ enum tsct_mpi_role {
 	TSCT_MPI_ROLE_COMM,
 	TSCT_MPI_ROLE_COMM_NAME,
 	TSCT_MPI_ROLE_MESSAGE,
-	TSCT_MPI_ROLE_NOT_SENT,		/* the send before it with its number failed */
+	TSCT_MPI_ROLE_NOT_SENT,		/* the previous send with the same number failed */
 	TSCT_MPI_ROLE_REQUEST,		/* a receive was posted */
 	TSCT_MPI_ROLE_COMPLETE,		/* a nonblocking send or collective call is complete */
 	TSCT_MPI_ROLE_CALL,		/* call of MPI that is not collective */
@@ -34,7 +34,7 @@ enum tsct_mpi_role {
 	TSCT_MPI_ROLE_COLL_OTHER,
 };
 
-/* Collective calls: name of the call, its operation and its role, both named as in OTF2 */
+/* Collective calls: the call's name, and its operation and role, which have OTF2's names */
 #define TSCT_MPI_COLLECTIVES(C)						\
 	C(Barrier, BARRIER, BARRIER)					\
 	C(Bcast, BCAST, COLL_ONE2ALL)					\

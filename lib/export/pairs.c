@@ -21,7 +21,7 @@ static bool split_pair(const char *text, struct tsct_export_pair *pair)
 	return strcmp(pair->begin, pair->end);
 }
 
-/* Makes the events of a slice instants, as an event of a pair no longer begins or ends a slice. */
+/* Makes the slice's other events instants, because a pair now has one of the slice's events. */
 static void leave_slice(struct tsct_export *x, __u32 slice)
 {
 	struct tsct_export_def *d;
@@ -33,7 +33,7 @@ static void leave_slice(struct tsct_export *x, __u32 slice)
 		}
 }
 
-/* Makes the events NAME or NAME/KIND begin (@kind: TSCT_KIND_BEGIN) or end a pair. */
+/* Marks events @event, NAME or NAME/KIND, as the begin or end (@kind) of a pair. */
 static int mark_events(struct tsct_export *x, const struct tsct_export_pair *pair,
 		       const char *event, __u8 kind)
 {
@@ -97,8 +97,8 @@ int tsct_export_pairs_find(struct tsct_export *x)
 
 /* ---- pairs with a key: in any threads ------------------------------------ */
 
-/* Returns the index of the span that began last with a key; -1: none. *ret_ambiguous: true if its
- * end may be that of another one, or was before */
+/* Returns the index of the newest open span with a key; -1: none. *ret_ambiguous: true if several
+ * open spans have the key, or had it at an earlier end event */
 static __s64 find_key(struct tsct_export *x, __u32 row, __u64 key, bool *ret_ambiguous)
 {
 	struct tsct_span *span;

@@ -14,36 +14,36 @@
 
 #define TSCT_SPANS_OPEN_MAX	4096	/* largest number of open spans of a row */
 
-/* Reason for which a span closes */
+/* Reason why a span closes */
 enum tsct_span_why {
-	TSCT_SPAN_ENDED,	/* end event of the span itself */
-	/* begin or end of another span, in a row that has one open span at most: a switch of
-	 * threads, or the end event of the closed span is not in the recording */
+	TSCT_SPAN_ENDED,	/* the span's own end event */
+	/* another span began or ended in the row, which has at most one open span: threads
+	 * were switched, or the closed span's end event is not in the recording */
 	TSCT_SPAN_REPLACED,
-	TSCT_SPAN_OPEN,		/* end of the recording or of the thread: the span has not ended */
-	/* Only in the stream of closed spans, export.h: */
-	/* the span may have ended, from a time on at which events were lost or are hidden, or its
-	 * begin is nested too deeply */
+	TSCT_SPAN_OPEN,		/* the recording or the thread ended before the span's end event */
+	/* The next reasons are only in the stream of closed spans, export.h: */
+	/* the span may have ended: its end event may be lost or hidden; or the span is nested too
+	 * deeply */
 	TSCT_SPAN_UNKNOWN,
-	/* an end event of the name agrees in its fields with none of several open spans, or has the
-	 * key of several, or one did before and left this span open: this may be its span */
+	/* the end event may belong to another span: its fields match none of several open spans of
+	 * the name, or its key is that of several, now or at an earlier end event */
 	TSCT_SPAN_AMBIGUOUS,
-	TSCT_SPAN_NOT_BEGUN,	/* end event of a span whose begin event is not in the recording */
+	TSCT_SPAN_NOT_BEGUN,	/* the span's begin event is not in the recording */
 	TSCT_SPAN_WHYS
 };
 
-/* An open span; the first member of the caller's own struct */
+/* An open span. It is the first member of a struct of the caller */
 struct tsct_span {
-	__s64 name;		/* number of a name, a thread or a system call */
+	__s64 name;		/* number that identifies a name, a thread or a system call */
 	__u64 begin;		/* tick of the begin event */
 	__u32 location;		/* of the begin event */
 	__u64 key;		/* for tsct_spans_find(), set by the caller */
 	bool hidden;		/* set by the caller: a filter leaves out the begin event */
-	bool doubtful;		/* an ambiguous end event may have been that of this span */
+	bool doubtful;		/* an earlier, ambiguous end event may belong to this span */
 };
 
 struct tsct_span_row {
-	__u8 *open;		/* open spans in the order of their begin events */
+	__u8 *open;		/* structs of open spans, in the order of their begin events */
 	__u32 nr;
 	size_t room;
 };
@@ -51,7 +51,7 @@ struct tsct_span_row {
 struct tsct_spans {
 	/* Set by the caller: */
 	size_t size;		/* size of the caller's struct, bytes */
-	/* flag: a row may have several open spans; 0: a begin event closes the open span */
+	/* flag: a row may have several open spans; else a begin event closes the open span */
 	bool several;
 	/* Callback for a span that closes. @e: event that closes the span; NULL: end of the
 	 * recording. Returns 0 or an error. */
@@ -111,12 +111,12 @@ __s64 tsct_spans_find_(struct tsct_spans *s, __u32 row, __s64 name, __u64 key, _
 
 /*
  * tsct_spans_find - find the open span that an end event ends
- * @key: chooses, of the spans named @name, the one with this key that began last; if none has
- *	this key, the one that began last.
- * @ambiguous: incremented if none has the key, but several have the name, or one does that may have
- *	ended by such an event before
+ * @key: of the open spans named @name, the newest with this key is chosen; if no span has
+ *	this key, the newest.
+ * @ambiguous: incremented if several spans have the name, but none the key; or if the one with the
+ *	name may have ended by an earlier end event that incremented it
  *
- * Returns the index of the span; -1: none has the name.
+ * Returns the index of the span; -1: no span has the name.
  */
 static inline __s64 tsct_spans_find(struct tsct_spans *s, __u32 row, __s64 name, __u64 key,
 				    __u64 *ambiguous)
@@ -127,7 +127,7 @@ static inline __s64 tsct_spans_find(struct tsct_spans *s, __u32 row, __s64 name,
 		(__s64)s->rows[row].nr - 1 : tsct_spans_find_(s, row, name, key, ambiguous);
 }
 
-/* Removes open span number @at of a row, without a call of closed(); later spans stay open. */
+/* Removes open span number @at of a row without calling closed(). Later spans stay open. */
 static inline void tsct_spans_remove(struct tsct_spans *s, __u32 row, __u32 at)
 {
 	struct tsct_span_row *r = &s->rows[row];
@@ -148,9 +148,8 @@ static inline int tsct_spans_close(struct tsct_spans *s, __u32 row, __u32 at,
 }
 
 /*
- * tsct_spans_end - close the open span, named @name, of a row that has one at most.
- * Returns 1; 0: no span was open, or one with another name, which is closed, too; or the error
- * of closed().
+ * tsct_spans_end - close the open span of a row that has at most one. Returns 1 if the span is
+ * named @name; 0 if it has another name, or no span was open; or the error of closed().
  */
 int tsct_spans_end(struct tsct_spans *s, __u32 row, __s64 name,
 		   const struct tsct_trace_event *e);

@@ -12,7 +12,7 @@
 #include "lib/base/array.h"
 #include "lib/base/index.h"
 
-#define ENTRIES_MAX	(1U << 24)	/* largest number of frames of a recording, and of stacks */
+#define ENTRIES_MAX	(1U << 24)	/* largest number of frames in a recording, and of stacks */
 
 /* Longest texts of a frame, bytes; longer texts are cut off */
 #define FILE_MAX	4096
@@ -23,8 +23,8 @@ struct tsct_stacks {
 	struct tsct_stack_frame **frames;
 	struct tsct_stack *stacks;
 	struct tsct_symbolizer *symbolizer;	/* NULL: tools/wings/stacks is not linked */
-	const struct tsct_trace *trace;	/* recording whose callback gets reports; or NULL */
-	bool is_cut;		/* frames or stacks were left out, and reported */
+	const struct tsct_trace *trace;	/* recording whose callback gets the reports, or NULL */
+	bool is_cut;		/* flag: it was reported that frames or stacks were left out */
 };
 
 /* ---- reports ----------------------------------------------------------- */
@@ -37,7 +37,7 @@ static void report_text(void *stacks, const char *sentence)
 		tsct_trace_report_text(s->trace, sentence);
 }
 
-/* Reports that frames or stacks were left out, once for a recording. */
+/* Reports, only once for a recording, that frames or stacks were left out. */
 __attribute__((format(printf, 2, 3)))
 static void report_cut(struct tsct_stacks *s, const char *format, ...)
 {
@@ -55,9 +55,9 @@ static void report_cut(struct tsct_stacks *s, const char *format, ...)
 
 /* ---- indexes ----------------------------------------------------------- */
 
-/* Appends the key of @node and @number to @index, and makes room in @elements, an array
- * in the order of keys. Does nothing if the key is there already. Returns 1: appended; 0:
- * the key was there; -E2BIG: there are too many keys; or -ENOMEM. */
+/* Appends the key (@node, @number) to @index, and makes room for its element in @elements, an
+ * array in the order of keys. Does nothing if @index has the key already. Returns 1 if the key
+ * was appended, 0 if @index had it, -E2BIG if there are too many keys, or -ENOMEM. */
 static int add_entry(struct tsct_index *index, __u32 node, __u64 number, void *elements,
 		     size_t size)
 {
@@ -209,7 +209,7 @@ static int compare_files(const void *a, const void *b)
 	return order ? order : strcmp(one->file, two->file);
 }
 
-/* Links the frames of each file to a ring, because their names are looked up together. */
+/* Links the frames of each file to a ring, because all names of one file are looked up together. */
 static int link_files(struct tsct_stacks *s)
 {
 	struct tsct_stack_frame **all = calloc(s->frame_index.nr + 1, sizeof(*all));
@@ -325,7 +325,7 @@ const struct tsct_stack *tsct_stacks_of(const struct tsct_stacks *s,
 
 static void look_up(struct tsct_stacks *s, struct tsct_stack_frame *f)
 {
-	/* Only the build id shows that a file on this system is that of the recording. */
+	/* Only the build id proves that a file on this system is the recorded file. */
 	const char *name = *f->build_id && s->symbolizer ? tsct_symbolizer_find(s->symbolizer, -1, f->file,
 		f->build_id, f->address, &f->offset) : NULL;
 	const char *base = strrchr(f->file, '/');
@@ -419,7 +419,7 @@ void tsct_stack_counts_add(struct tsct_stack_counts *c, const struct tsct_stack 
 		return;
 	}
 	c->of_program += events;
-	/* Without a file of the innermost address, the number of functions is unknown. */
+	/* If the innermost address has no file, the number of functions is unknown. */
 	functions = program_functions(stack);
 	c->of_one_function += functions == 1 || stack->nr - stack->nr_kernel == 1 ? events : 0;
 }
@@ -452,7 +452,7 @@ bool tsct_stack_counts_text(const struct tsct_stack_counts *c, unsigned int i,
 
 void tsct_build_id_text(const __u8 *build_id, size_t len, char text[TSCT_BUILD_ID_TEXT])
 {
-	static const size_t usual[] = { 8, 16, 20 };	/* lld's fast hash; MD5, UUID; SHA-1 */
+	static const size_t usual[] = { 8, 16, 20 };	/* lld's fast hash; MD5 or UUID; SHA-1 */
 	size_t i, last = len < TSCT_BUILD_ID_MAX ? len : TSCT_BUILD_ID_MAX, end;
 
 	while (last && !build_id[last - 1])

@@ -12,17 +12,17 @@
 #include "lib/ctf/trace_reader.h"
 
 struct tsct_stack_frame {
-	__u64 address;		/* in the kernel; of a program: offset in its file, bytes */
+	__u64 address;		/* of the kernel; or offset in a program's file, bytes */
 	const char *build_id;	/* build id of the file, in hexadecimal; "": none */
 	const char *file;	/* path; "[kernel]" or "[MODULE]"; "": unknown */
 	const char *symbol;	/* "NAME+0x1c", as recorded; "": unknown */
-	/* set by tsct_stacks_name(), except `index`: the index among all frames */
+	/* set by tsct_stacks_name() (but `index` is the index among all frames) */
 	const char *name;	/* function, without an offset; NULL: not looked up yet */
-	char *own_name;		/* memory of `name` to be freed, or NULL */
+	char *own_name;		/* memory of `name`, which is to be freed; or NULL */
 	__u64 offset;		/* bytes from the function's start */
 	bool is_found;
 	__u32 index;
-	/* the next frame of the same file, in a ring: names of one file are looked up together */
+	/* next frame of the same file, in a ring: all names of a file are looked up together */
 	struct tsct_stack_frame *next;
 };
 
@@ -32,10 +32,10 @@ struct tsct_stack {
 	__u32 node;
 	__u64 number;
 	__u32 index;		/* index among all stacks */
-	__u32 nr, nr_kernel;	/* number of frames; the first nr_kernel are of the kernel */
+	__u32 nr, nr_kernel;	/* number of frames; nr_kernel: the kernel's, which come first */
 	__s32 refused;		/* TSCT_STACK_*_REFUSED; -1: unknown, of an older version */
 	struct tsct_stack_frame **frames;	/* innermost first */
-	char *numbers;		/* text of the frames' numbers; NULL: `frames` is set */
+	char *numbers;		/* text of the frames' numbers, until `frames` is set; then NULL */
 };
 
 struct tsct_stacks;
@@ -43,11 +43,11 @@ struct tsct_stacks;
 /*
  * tsct_stacks_read - read all stacks of a recording
  * @dir: directory of the recording
- * @trace: the same recording, opened by the caller, or NULL. Its callback gets reports of
- *	stacks that are too many, and of files whose symbols cannot be read.
+ * @trace: the same recording, opened by the caller, or NULL. Its callback reports if
+ *	there are too many stacks, and files whose symbols cannot be read.
  *
- * Returns 0 or -errno. A recording without stacks has an empty table. A stack lacks those
- * of its frames that are not in the recording.
+ * Returns 0 or -errno. A recording without stacks has an empty table. Frames that are not
+ * in the recording are missing from their stacks.
  */
 int tsct_stacks_read(const char *dir, const struct tsct_trace *trace,
 		     struct tsct_stacks **ret_stacks);
@@ -78,15 +78,15 @@ const struct tsct_stack *tsct_stacks_of(const struct tsct_stacks *stacks,
 const struct tsct_stack *tsct_stacks_find(const struct tsct_stacks *stacks, __u32 node,
 					  __u64 number);
 
-/* Returns the name of a frame's function, or "[FILE]" if it is unknown. */
+/* Returns the name of a frame's function, or "[FILE]" if the function is unknown. */
 const char *tsct_stacks_name(struct tsct_stacks *stacks, struct tsct_stack_frame *frame);
 
 /* Looks up the names of all frames of a stack. */
 void tsct_stacks_name_all(struct tsct_stacks *stacks, const struct tsct_stack *stack);
 
-/* Compares two stacks by the names of their functions, which were looked up before, from
- * the outermost on. A kernel function comes after a program's function of the same name.
- * For qsort() */
+/* Compares two stacks by the names of their functions, beginning with the outermost. The
+ * names must have been looked up. A kernel function comes after a program's function of
+ * the same name. For qsort() */
 int tsct_stacks_compare(const struct tsct_stack *a, const struct tsct_stack *b);
 
 /* Writes a frame as text: "NAME+0x1c (FILE)", or "[FILE+0x1234]". */
@@ -101,19 +101,19 @@ struct tsct_stack_counts {
 	__u64 events;		/* with a stack */
 	__u64 missing;		/* events whose stack is not in the recording */
 	__u64 of_program;	/* with functions of a program */
-	__u64 of_one_function;	/* with at most one function of the program in the stack */
-	__u64 absent;		/* of threads without a user stack */
-	__u64 refused;		/* with a stack of which the kernel refused a part */
-	/* of older versions, in which refused user stacks look like absent ones */
+	__u64 of_one_function;	/* events with at most one function of the program in the stack */
+	__u64 absent;		/* events of threads without a user stack */
+	__u64 refused;		/* events with a stack of which the kernel refused a part */
+	/* events of older versions, which do not state whether the kernel refused a user stack */
 	__u64 untold;
 };
 
-/* Counts @events events with a stack; NULL: it is unknown. */
+/* Counts @events events with @stack; NULL: the stack is not in the recording. */
 void tsct_stack_counts_add(struct tsct_stack_counts *counts, const struct tsct_stack *stack,
 			   __u64 events);
 
-/* Writes sentence @i, without a full stop, on the stacks that are not complete. Returns false
- * if there is nothing to say; *ret_warn: something is unknown. */
+/* Writes sentence @i, without a full stop, about incomplete stacks. Returns false if no stack
+ * is incomplete in this way. *ret_warn: true if the sentence is about missing data */
 #define TSCT_STACK_SENTENCES	4
 #define TSCT_STACK_SENTENCE_MAX	160
 bool tsct_stack_counts_text(const struct tsct_stack_counts *counts, unsigned int i,
@@ -130,8 +130,8 @@ size_t tsct_build_id_bytes(const char *text, __u8 build_id[TSCT_BUILD_ID_MAX]);
 /*
  * Converts a build id to text. The kernel gives 20 bytes, and pads shorter ids with zeros;
  * but the last bytes of an id may be zeros themselves. So the text ends at the last byte
- * that is not zero, or at the next usual length (8, 16 or 20 bytes) if that is less than 4
- * bytes more. Two ids that differ only in zeros at their end have the same text.
+ * that is not zero, or at the next usual length (8, 16 or 20 bytes) if it is less than 4
+ * bytes longer. Two ids that differ only in zeros at their end have the same text.
  */
 void tsct_build_id_text(const __u8 *build_id, size_t len, char text[TSCT_BUILD_ID_TEXT]);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of functions, from the symbol tables of ELF files: .symtab and .dynsym, also
- * compressed in .gnu_debugdata, and those of separate files of debug information below
+ * Names of functions, from the symbol tables of ELF files: .symtab, .dynsym, the
+ * compressed .gnu_debugdata, and the tables in separate debug files below
  * /usr/lib/debug. Files are identified by their build ids; nothing is loaded from a
  * network. A process without rights reads each file, because the file may be hostile.
  * Defined in tools/wings/stacks. Not thread-safe.
@@ -16,8 +16,8 @@ struct tsct_symbolizer;
 
 /*
  * tsct_symbolizer_new - make a symbolizer
- * @warn: called, with @arg, for a file whose symbols could not be read: it was changed
- *	meanwhile, is damaged, or takes too much memory or time; may be NULL
+ * @warn: called, with @arg, for a file whose symbols could not be read because the file
+ *	was changed meanwhile, is damaged, or takes too much memory or time; may be NULL
  *
  * Returns NULL if out of memory.
  */
@@ -27,10 +27,10 @@ TSCT_WING void tsct_symbolizer_free(struct tsct_symbolizer *symbolizer);
 
 /*
  * tsct_symbolizer_find - find the function at a place of a file
- * @fd: the file; -1: it is opened by its path
- * @path: path of the file. If the file there is missing, or has another build id, only
- *	the debug information of the build id is used
- * @build_id: in hexadecimal; "": the file has none
+ * @fd: the open file; -1: open the file at @path
+ * @path: path of the file. If this file is missing or has another build id, only the
+ *	debug file with @build_id is used
+ * @build_id: the file's build id in hexadecimal; "": the file has no build id
  * @offset: offset of the instruction in the file, bytes
  * @ret_offset: offset of the instruction from the function's start, bytes
  *

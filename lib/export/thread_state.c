@@ -16,22 +16,22 @@ const char *const tsct_state_names[TSCT_STATES] = {
 };
 
 struct tsct_state_row {
-	enum tsct_state state;	/* BLOCKED: becomes OFF_CPU if the thread runs without a waking */
+	enum tsct_state state;	/* BLOCKED becomes OFF_CPU if the thread runs without a waking */
 	bool ended;
-	/* the thread ends: its last switch away is still to come, or another thread has its
-	 * number now */
+	/* flag: the thread is ending: its last switch away has yet to come, or another
+	 * thread already has its ID */
 	bool ending;
 	bool switched;
-	bool has_wakings;	/* BLOCKED: each waking of the thread is recorded, unless lost */
-	bool waked;		/* RUNNING: a waking of the thread is recorded since `from`, or hidden */
-	/* BLOCKED: it may have become runnable without a waking after the switch away */
+	bool has_wakings;	/* for BLOCKED: each waking of the thread is recorded or lost */
+	bool waked;		/* for RUNNING: a waking since `from` is recorded, or hidden */
+	/* for BLOCKED: after the switch away, it may have become runnable without a waking */
 	bool may_be_runnable;
 	__u64 from;
 	__u32 location, next;
 	__s64 prev_state;
 	__s64 call;		/* present system call; -1: none, or unknown */
-	__u64 object;		/* of `call`, as in struct tsct_state_time */
-	/* of BLOCKED and UNKNOWN: first waking since `from` */
+	__u64 object;		/* first argument of `call`, as in struct tsct_state_time */
+	/* for BLOCKED and UNKNOWN: the first waking since `from` */
 	bool woken;
 	__u64 woken_at;
 	__u32 waker;
@@ -75,7 +75,7 @@ static int put(struct tsct_states *s, __u32 at, const struct tsct_state_time *ti
 	return t.until > t.from || t.switched ? s->closed(s->arg, &t) : 0;
 }
 
-/* Ends the present state of a thread at @tick. @switched: by a switch to the thread */
+/* Ends the present state of a thread at @tick. @switched: a switch to the thread ends it */
 static int end_state(struct tsct_states *s, __u32 at, __u64 tick, bool switched)
 {
 	const struct tsct_state_row *row = &s->rows[at];
@@ -111,7 +111,7 @@ static int end_state(struct tsct_states *s, __u32 at, __u64 tick, bool switched)
 	return err ?: put(s, at, &time);
 }
 
-/* Begins a state of a thread, without a waking. */
+/* Begins a state of a thread, and clears the waking. */
 static struct tsct_state_row *begin_state(struct tsct_states *s, __u32 at, enum tsct_state state,
 					  __u64 tick, __u32 location)
 {
@@ -124,7 +124,7 @@ static struct tsct_state_row *begin_state(struct tsct_states *s, __u32 at, enum 
 	return row;
 }
 
-/* The state of a thread is unknown from @tick on; the present one may have begun later. */
+/* Makes a thread's state UNKNOWN from @tick on or, if later, from the present state's begin on. */
 static int lose(struct tsct_states *s, __u32 at, __u64 tick)
 {
 	struct tsct_state_row *row = &s->rows[at];
@@ -146,7 +146,7 @@ static int lose(struct tsct_states *s, __u32 at, __u64 tick)
 
 /* ---- threads -------------------------------------------------------------------- */
 
-/* Returns the index of a thread, which is added if @add; NOWHERE: unknown, or out of memory */
+/* Returns the index of a thread. @add: add it if it is new. NOWHERE: unknown, or out of memory */
 static __u32 find(struct tsct_states *s, __u32 node, __u32 tid, __u64 tick, bool add)
 {
 	const struct tsct_identity_thread *who = tid ?
@@ -198,8 +198,8 @@ static int end_threads(struct tsct_states *s, __u64 tick)
 
 /* ---- events --------------------------------------------------------------------- */
 
-/* Events of a thread, also wakings, may be hidden from @tick on. If it runs, tsct_known_run()
- * reports until when that is known. */
+/* Handles that events of a thread, and its wakings, may be hidden from @tick on. If the
+ * thread runs, tsct_known_run() reports until when it is known to run. */
 static int lose_unless_running(struct tsct_states *s, __u32 at, __u64 tick)
 {
 	s->rows[at].call = -1;
@@ -207,7 +207,7 @@ static int lose_unless_running(struct tsct_states *s, __u32 at, __u64 tick)
 	return s->rows[at].state == TSCT_STATE_RUNNING ? 0 : lose(s, at, tick);
 }
 
-/* Events of a thread may be lost. If its recorder ended, the states by other recorders hold. */
+/* Handles a loss of a thread's events. If one recorder ended, keeps other recorders' states. */
 static int lose_by(struct tsct_states *s, __u32 at, const struct tsct_loss_time *loss)
 {
 	const struct tsct_location *l = s->known.rec->locations;
@@ -218,7 +218,7 @@ static int lose_by(struct tsct_states *s, __u32 at, const struct tsct_loss_time 
 	return lose_unless_running(s, at, loss->from);
 }
 
-/* Handles losses and filters that hide states before @tick. */
+/* Handles the losses before @tick, the threads that a filter hides, and ended threads. */
 static int pass(struct tsct_states *s, __u64 tick)
 {
 	const struct tsct_identity_end *hidden;
@@ -247,7 +247,7 @@ static bool runs_at(const struct tsct_states *s, __u32 at, __u32 location)
 	return s->rows[at].state == TSCT_STATE_RUNNING && s->rows[at].location == location;
 }
 
-/* Returns the index of the thread that runs at a location, or NOWHERE */
+/* Returns the index of thread @tid if it runs at the location of @e, else NOWHERE. */
 static __u32 find_run(struct tsct_states *s, const struct tsct_trace_event *e, __u32 tid)
 {
 	const __u32 at = s->running[e->location];
@@ -256,7 +256,7 @@ static __u32 find_run(struct tsct_states *s, const struct tsct_trace_event *e, _
 		at : NOWHERE;
 }
 
-/* A thread is switched away, for the thread @next. */
+/* Ends a thread's RUNNING state: @e is a switch from the thread to thread @next. */
 static int switch_away(struct tsct_states *s, __u32 at, const struct tsct_trace_event *e,
 		       __u32 next)
 {
@@ -286,7 +286,7 @@ static int switch_away(struct tsct_states *s, __u32 at, const struct tsct_trace_
 	return err;
 }
 
-/* A thread runs from the event on. */
+/* Begins a RUNNING state of the thread that runs from event @e on. */
 static int begin_run(struct tsct_states *s, const struct tsct_trace_event *e,
 		     const struct tsct_known_change *change)
 {
@@ -299,13 +299,13 @@ static int begin_run(struct tsct_states *s, const struct tsct_trace_event *e,
 		return change->tid ? -ENOMEM : 0;
 	row = &s->rows[at];
 	if (row->state == TSCT_STATE_RUNNING) {
-		/* Two recorders recorded the same switch, or its switch away elsewhere is lost. */
+		/* Two recorders recorded this switch, or the switch away on another CPU is lost. */
 		if (s->known.rec->locations[row->location].cpu == e->cpu)
 			return 0;
 		run = &s->known.runs[row->location];
 		err = lose(s, at, run->tid == change->tid ? run->seen : row->from);
 	} else if (!change->switched) {
-		row->state = TSCT_STATE_UNKNOWN;	/* it was not off the CPU until now */
+		row->state = TSCT_STATE_UNKNOWN;	/* it ran before @e */
 		row->woken = false;
 	}
 	err = err ?: end_state(s, at, e->tick, change->switched);
@@ -314,8 +314,8 @@ static int begin_run(struct tsct_states *s, const struct tsct_trace_event *e,
 	return err;
 }
 
-/* Returns true if the switch of @e may be that by which the present state of a thread is known, as
- * another recorder recorded it. */
+/* Returns true if another recorder may have recorded the switch @e, too, and the present state of
+ * a thread is already that after this switch. */
 static bool is_same_switch(const struct tsct_states *s, __u32 at, const struct tsct_trace_event *e)
 {
 	const __u32 location = s->rows[at].location;
@@ -341,14 +341,14 @@ static int add_run(struct tsct_states *s, const struct tsct_trace_event *e, bool
 		err = switch_away(s, at, e, (__u32)next);
 	else if (at != NOWHERE)
 		err = lose(s, at, change.until);
-	/* The thread is known to be switched away now, but not to have run until now. */
+	/* The switch away of thread @prev is known, although its run until now is not. */
 	if (!err && is_switch && prev > 0 && !change.away &&
 	    tsct_value_find(e, "prev_comm", &comm) && tsct_value_is_text(&comm) &&
 	    tsct_known_off(&s->known, e, (__u32)prev, &comm)) {
 		at = find(s, e->node, (__u32)prev, e->tick, true);
 		if (at == NOWHERE)
 			return -ENOMEM;
-		/* A switch to it is not recorded, unless this is that of another recorder. */
+		/* The switch to @prev is not recorded, unless another recorder recorded @e. */
 		if (s->rows[at].state == TSCT_STATE_UNKNOWN || !is_same_switch(s, at, e)) {
 			s->rows[at].state = TSCT_STATE_UNKNOWN;
 			s->rows[at].woken = false;
@@ -358,7 +358,7 @@ static int add_run(struct tsct_states *s, const struct tsct_trace_event *e, bool
 	return err || !change.began ? err : begin_run(s, e, &change);
 }
 
-/* Returns true if the waker @e->tid of a thread is in the same call futex. */
+/* Returns true if the waker, thread e->tid, is in a call futex of the same address as @row. */
 static bool releases(struct tsct_states *s, const struct tsct_trace_event *e,
 		     const struct tsct_state_row *row)
 {
@@ -372,8 +372,8 @@ static bool releases(struct tsct_states *s, const struct tsct_trace_event *e,
 	return call && !strcmp(call->name, "futex");
 }
 
-/* Finds the thread that an event names by its fields @field (ID) and `comm`, off the CPU. Returns
- * true with *ret_at, NOWHERE: out of memory; false: nothing is known of that thread then. */
+/* Finds the thread, off the CPU, that an event names by its fields @field (ID) and `comm`.
+ * Returns false if its state is unknown; else true (*ret_at NOWHERE: out of memory). */
 static bool find_other(struct tsct_states *s, const struct tsct_trace_event *e, const char *field,
 		       __u32 *ret_at)
 {
@@ -388,7 +388,7 @@ static bool find_other(struct tsct_states *s, const struct tsct_trace_event *e, 
 	return true;
 }
 
-/* Notes that a thread was woken, and its first waking if it is blocked or its state is unknown. */
+/* Notes that a thread was woken. If the thread is BLOCKED or UNKNOWN, stores its first waking. */
 static int add_waking(struct tsct_states *s, const struct tsct_trace_event *e)
 {
 	struct tsct_state_row *row;
@@ -410,7 +410,7 @@ static int add_waking(struct tsct_states *s, const struct tsct_trace_event *e)
 	return 0;
 }
 
-/* A thread is new, and blocked until its first waking. */
+/* Makes a new thread BLOCKED until its first waking. */
 static int add_fork(struct tsct_states *s, const struct tsct_trace_event *e)
 {
 	const __u32 before = s->nr_rows;
@@ -430,7 +430,7 @@ static int add_fork(struct tsct_states *s, const struct tsct_trace_event *e)
 	err = end_state(s, at, e->tick, false);
 	row = begin_state(s, at, TSCT_STATE_BLOCKED, e->tick, e->location);
 	row->has_wakings = tsct_known_wakings(&s->known, e);
-	row->may_be_runnable = true;	/* another event shows its first waking */
+	row->may_be_runnable = true;	/* its first waking is a sched_wakeup_new */
 	row->prev_state = 0;
 	row->next = 0;
 	return err;

@@ -16,7 +16,7 @@ struct tsct_thread *tsct_threads_get_generation(struct tsct_threads *t, __u32 no
 	struct tsct_thread **recent = &t->recent[tid % 64], *thread = *recent;
 	__u32 at;
 
-	/* A thread has many events, one after the other; idle threads differ by CPU. */
+	/* Usually, the previous event was of this thread. (Idle threads are never in *recent.) */
 	if (thread && thread->tid == tid && thread->node == node &&
 	    thread->generation == generation)
 		return thread;
@@ -105,7 +105,7 @@ __u64 tsct_identity_until(const struct tsct_identity *identity,
 
 	if (!found)
 		return identity->nr_threads ? tick : UINT64_MAX;
-	if (tick < found->tick)	/* @found is the thread's first state */
+	if (tick < found->tick)	/* @found is the first state of its thread */
 		return found->tick;
 	if (next == identity->threads + identity->nr_threads || next->node != found->node ||
 	    next->state.tid != found->state.tid)

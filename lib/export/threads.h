@@ -14,40 +14,40 @@
 
 struct tsct_thread {
 	__u32 node, tid, cpu; /* cpu is 0 unless the thread is an idle thread (tid 0) */
-	/* number of this thread among those that have had the same tid, from 1; 0: unknown */
+	/* 1 for the first thread that had this tid, 2 for the second ...; 0: unknown */
 	__u32 generation;
 	__u32 tgid;			/* process of the thread; 0: unknown */
 	struct tsct_thread *process;	/* last result of tsct_export_process(), or NULL */
-	__u32 index;			/* index in the table: order of appearance, from 0 */
-	/* tsct_export_thread() finds the same state at ticks from <= tick < until */
+	__u32 index;			/* index in the table, from 0 */
+	/* at ticks from <= tick < until, the statedump has the same state of the thread */
 	__u64 from, until;
 	char name[TSCT_THREAD_NAME_MAX];	/* name of the thread; "": unknown */
-	bool renamed;	/* true: the name is new; set by tsct_thread_rename(), cleared
-			 * by the exporter when it has written the name */
+	bool renamed;	/* flag: tsct_thread_rename() changed the name; the exporter
+			 * clears it after writing the name */
 	__u32 rank;			/* rank in MPI_COMM_WORLD, plus 1; 0: none */
 	__u64 events;			/* number of the thread's exported events */
 	__u64 own;			/* value for the caller's own use */
 };
 
-/* Table of threads; with all fields zero it is empty */
+/* Table of threads. A table of all zeros is empty */
 struct tsct_threads {
 	struct tsct_thread **all;	/* pointers to the threads, by index */
 	__u32 nr;
 	struct tsct_index index;
-	/* by tid % 64: the thread that was found last, not an idle one */
+	/* by tid % 64: the thread that was found last; no idle threads */
 	struct tsct_thread *recent[64];
 };
 
 /*
  * tsct_threads_get - find a thread, or add it
- * tsct_threads_get_generation - the same, but distinguish threads that had the same tid one
- *	after the other by @generation.
- * Return NULL if out of memory, or if there are more threads than Linux can have.
+ * tsct_threads_get_generation - the same; @generation distinguishes threads that had the
+ *	same tid one after the other Return NULL if out of memory, or if there are more
+ *	threads than Linux can have.
  */
 struct tsct_thread *tsct_threads_get_generation(struct tsct_threads *threads, __u32 node,
 						__u32 tid, __u32 cpu, __u32 generation);
 
-/* Returns the thread, not an idle one, with that number and generation; NULL: not in the table */
+/* Returns the thread (no idle thread) with an ID and generation; NULL: not in the table */
 static inline struct tsct_thread *tsct_threads_find(const struct tsct_threads *threads,
 						    __u32 node, __u32 tid, __u32 generation)
 {
@@ -83,8 +83,8 @@ void tsct_thread_set_rank(struct tsct_thread *thread, __u32 rank);
 
 /* ---- threads of a recording: how long a state lasts, and cgroups ------------- */
 
-/* Returns a tick until which tsct_identity_find() finds the same state, or at least the
- * same thread. @found: the result of tsct_identity_find() for @tick */
+/* Returns a tick before which tsct_identity_find() finds state @found, or at least its
+ * thread. @found: the result of tsct_identity_find() for @tick */
 __u64 tsct_identity_until(const struct tsct_identity *identity,
 			  const struct tsct_identity_thread *found, __u64 tick);
 

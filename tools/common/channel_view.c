@@ -132,7 +132,7 @@ static bool is_discard(const json_t *channel)
 	return !strcmp(ctl_json_string(channel, "policy"), "discard");
 }
 
-/* Appends the size of unread data; "-": a flight recorder, which overwrites it */
+/* Appends the size of unread data, or "-" for a flight recorder, which overwrites unread data */
 static void put_unread(const json_t *row, struct tsct_text *cell)
 {
 	char text[16] = "-";

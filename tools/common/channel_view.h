@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Figures of channels as JSON, and as rows of a table that are printed from that JSON */
+/* Figures of channels as JSON, and a table that is printed from the JSON */
 #ifndef CHANNEL_VIEW_H
 #define CHANNEL_VIEW_H
 
@@ -11,18 +11,18 @@
 /* Formats a size with its unit, such as "1.5 MiB". Returns @text. */
 const char *channel_view_bytes(double bytes, char *text, size_t size);
 
-/* Returns the figures of a channel, "cpus" with those of each CPU if @cpus is true. Lost events
- * are by cause: "lost". NULL: out of memory */
+/* Returns the figures of a channel. If @cpus is true, member "cpus" has the figures of each
+ * CPU. Member "lost" has the lost events by cause. NULL: out of memory */
 json_t *channel_view_json(struct channel_list *all, const struct listed_channel *c, bool cpus);
 
 /* Returns a list of the figures of all channels; NULL: out of memory */
 json_t *channel_view_list(struct channel_list *all, bool cpus);
 
-/* Returns the members that identify a channel, and its policy and flags: part of its figures */
+/* Returns some figures of a channel: the members that identify it, its policy and its flags */
 json_t *channel_view_identity(const struct tsct_channel_info *info);
 
-/* Callbacks of columns: append policy and flags, "overwrite,kernel,kept"; and lost events by
- * cause, " full 12, nested 1" or " 0". The row is a channel or, with "lost", a CPU. */
+/* Callbacks of columns. policy: append policy and flags, such as "overwrite,kernel,kept". lost:
+ * append lost events by cause, such as " full 12, nested 1" or " 0"; @row is a channel or a CPU. */
 void channel_view_policy(const json_t *row, struct tsct_text *cell);
 void channel_view_lost(const json_t *row, struct tsct_text *cell);
 

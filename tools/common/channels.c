@@ -212,7 +212,7 @@ int channel_list_read(struct channel_list *all)
 		if (err == -ENOENT || err == -ENODEV)
 			continue;	/* the list is complete, or this provider does
 					 * not answer */
-		ctl_error("listing the channels of the %s failed: %s",
+		ctl_error("provider %s: cannot list its channels: %s",
 			  channel_provider_names[i], strerror(-err));
 		if (err == -ENOMEM)
 			return err;

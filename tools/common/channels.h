@@ -12,7 +12,7 @@
 
 /* Providers of channels, in the order in which a program tries them */
 enum channel_provider {
-	CHANNEL_PROVIDER_EMBEDDED,	/* server in the `trace-ctl record` that started this
+	CHANNEL_PROVIDER_EMBEDDED,	/* server in the `trace-ctl record` that started the
 					 * program */
 	CHANNEL_PROVIDER_MODULE,
 	CHANNEL_PROVIDER_DAEMON,
@@ -33,24 +33,24 @@ struct provider_connection {
  * connection failed. */
 void provider_connect(struct provider_connection *p, enum channel_provider provider);
 
-/* Returns the reason why a provider does not answer, valid while @p is open; "": none. */
+/* Returns the reason why a provider does not answer, valid while @p is open; "": unknown. */
 const char *provider_error(const struct provider_connection *p);
 
 /* Sends the request @cmd, a TSCT_IOC_* number. Returns 0; -ENODEV: not connected; or -errno. */
 int provider_request(struct provider_connection *p, unsigned int cmd, void *arg);
 
-/* Name of an embedded server's directory in $XDG_RUNTIME_DIR, $TMPDIR or /tmp. Each X is any
- * character. */
+/* Name of an embedded server's directory in $XDG_RUNTIME_DIR, $TMPDIR or /tmp. X stands for
+ * any character. */
 #define RECORDER_DIR	"tsctrace-XXXXXX"
-/* Largest length of the path of its parent directory, as a socket's path has a limit, bytes */
+/* Largest length of the parent directory's path, bytes: the path of a socket has a limit */
 #define RECORDER_PARENT_MAX	72
 
-/* Parent directories: a recorder makes its directory in the first writable one */
+/* Parent directories. A recorder makes its directory in the first writable parent */
 #define RECORDER_PARENTS	3
 void channel_recorder_parents(const char *ret_dirs[RECORDER_PARENTS]);
 
-/* Finds recorders of this user whose embedded servers have flight recorders with kernel
- * events. Returns their number. @path: receives the socket of one of them; "": none */
+/* Finds recorders of this user whose embedded servers have flight recorders with kernel events.
+ * Returns their number. @path: set to the path of one recorder's socket; "": none */
 unsigned int channel_find_recorders(char *path, size_t size);
 
 /* ---- channels ------------------------------------------------------------ */
@@ -76,7 +76,7 @@ void channel_list_close(struct channel_list *all);
 /* Returns the first provider that answers and that $TSCTRACE_PROVIDER permits, or -ENODEV. */
 int channel_list_default(const struct channel_list *all);
 
-/* Returns true if a permitted provider answers; else prints why each provider does not. */
+/* Returns true if a permitted provider answers; else prints why each provider does not answer. */
 bool channel_list_check(const struct channel_list *all);
 
 /*
@@ -86,8 +86,8 @@ bool channel_list_check(const struct channel_list *all);
 int channel_list_read(struct channel_list *all);
 
 /*
- * Reads the counters of the next ring of a channel. @nr: number of the CPU from which
- * to search, at first 0; set to the CPU after the ring found. Rings that are not READY
+ * Reads the counters of the next ring of a channel. @nr: CPU from which to search, 0
+ * for the first call; set to the CPU after the found ring. Rings that are not READY
  * are skipped. Returns false if there are no more rings.
  */
 bool channel_list_next_cpu(struct channel_list *all, const struct listed_channel *c,

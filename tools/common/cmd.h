@@ -11,14 +11,14 @@
 #define EXIT_LOST	3	/* success, but events are missing from the recording */
 
 struct command {
-	int place;		/* place in the list of commands, lowest first */
+	int place;		/* place in the list of commands: the lowest is first */
 	const char *name;
 	/* Runs the command; argv[0] is "trace-ctl NAME". Returns an exit status. */
 	int (*run)(int argc, char **argv);
 	const char *summary;	/* NULL: the list of commands omits the command */
 };
 
-/* Makes the command NAME of cmd_NAME(), which is defined above in the same file. */
+/* Defines the command NAME, which calls cmd_NAME(). Use it below cmd_NAME() in the same file. */
 #define COMMAND(place_, name_, summary_) \
 	static const struct command command_##name_ = { \
 		.place = place_, .name = #name_, .run = cmd_##name_, .summary = summary_, \

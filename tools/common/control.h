@@ -17,13 +17,13 @@ const char *control_path(void);
  */
 int control_call(const char *request, char **ret_answer, size_t *ret_len);
 
-/* Sends a request like control_call(), and returns the answer, which is JSON. Prints errors,
- * and then returns NULL. */
+/* Sends a request like control_call(). Returns the answer, which is JSON; or prints an error
+ * and returns NULL. */
 json_t *control_call_json(const char *request);
 
 /*
  * control_error - write the message for a failed request: "PATH: reason; advice"
- * @err: -errno of the request; -EPROTO: the answer is not valid; -EINTR: a signal came
+ * @err: -errno of the request; -EPROTO: the answer is not valid; -EINTR: a signal was received
  *
  * Returns @err.
  */

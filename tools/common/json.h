@@ -8,7 +8,7 @@
 /* Returns @text as a JSON string; bytes that are not UTF-8 become U+FFFD. NULL: out of memory */
 json_t *ctl_json_text(const char *text);
 
-/* Returns an error bound as a JSON integer; JSON null if the bound is UINT64_MAX: unknown. */
+/* Returns an error bound as a JSON integer; JSON null if @error_ns is UINT64_MAX (unknown). */
 json_t *ctl_json_error(__u64 error_ns);
 
 /*
@@ -22,10 +22,10 @@ static inline int ctl_json_print(json_t *json)
 	return ctl_json_print_as(json, TSCT_JSON_INDENTED);
 }
 
-/* Returns member @key of @object as a number; NaN if it is missing or not a number */
+/* Returns member @key of @object as a number; NaN if the member is missing or not a number */
 double ctl_json_number(const json_t *object, const char *key);
 
-/* Returns member @key of @object as text, valid as long as @object; "" if not found */
+/* Returns member @key of @object as text, valid as long as @object; "" if there is no such text */
 const char *ctl_json_string(const json_t *object, const char *key);
 
 #endif /* JSON_H */

@@ -202,7 +202,7 @@ static void add_name(struct argp_state *state, const char *option,
 /*
  * Checks the syntax of a time option, and returns @arg. The time is computed later, because
  * it may depend on the recording. tsct_filter_time() returns -EDOM for a short number, such
- * as a year: as nanoseconds, it would mean a time in 1970.
+ * as a year, which as nanoseconds would be a time in 1970.
  */
 static const char *check_time(struct argp_state *state, const char *option,
 			      const char *arg)
@@ -218,7 +218,7 @@ static const char *check_time(struct argp_state *state, const char *option,
 	else if (err == -ERANGE)
 		argp_error(state, "%s: '%s' is out of range; use a time from 1677"
 			   " to 2262", option, arg);
-	/* A local time of day depends on the recording's day. */
+	/* -ENOTUNIQ, -ENXIO: only the recording's day decides whether this local time exists. */
 	else if (err && err != -ENOTUNIQ && err != -ENXIO)
 		argp_error(state, "%s: '%s' is not a time; use"
 			   " 2026-01-31T12:30:00.5Z, '2026-01-31 12:30', 12:30:00,"

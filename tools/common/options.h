@@ -17,19 +17,19 @@
 	_Generic(((type *)0)->member, const char *: 0x200000 + (int)offsetof(type, member))
 
 /*
- * Parses the command line like argp_parse(), which has one more argument, arg_index. Every
+ * Parses the command line like argp_parse(), but without the parameter arg_index. Every
  * command has the options -h, -?, --help and --usage. A command whose argp has no args_doc
  * accepts no arguments; its parser may be NULL.
  */
 error_t options_parse(const struct argp *argp, int argc, char **argv, unsigned int flags,
 		      void *input);
 
-/* If not NULL, options_parse() calls this function, which must not return, and does not parse. */
+/* If not NULL, options_parse() calls this function instead of parsing. It must not return. */
 extern void (*options_describe)(const struct argp *argp);
 
 /* Parser of the options that select events, an argp child. Its input is a struct tsct_filter. */
 extern const struct argp filter_argp;
-/* The children of a command that has no others */
+/* Children of a command that has no children other than filter_argp */
 extern const struct argp_child filter_children[];
 
 /* Parses the only argument of a command, the name of a recording, into *dir. */
@@ -44,12 +44,12 @@ __u64 option_number(struct argp_state *state, const char *option, const char *ar
 __u32 option_power(struct argp_state *state, const char *option, const char *arg, __u32 min,
 		   __u32 max);
 
-/* Returns the index of @arg in @names. If @arg is not in @names, exits with an error that
- * lists the names: @choice, such as "tsc, system or off". */
+/* Returns the index of @arg in @names. If @arg is not in @names, exits with an error.
+ * @choice: the names in the error, such as "tsc, system or off". */
 unsigned int option_choice(struct argp_state *state, const char *option, const char *arg,
 			   const char *const *names, unsigned int nr, const char *choice);
 
-/* Largest interval or timeout, smallest and largest duration, s */
+/* Largest interval or timeout; smallest duration; largest duration, s */
 #define WAIT_MAX	86400
 #define DURATION_MIN	0.001
 #define DURATION_MAX	1e9

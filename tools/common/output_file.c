@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Output files and directories, written under a temporary name and renamed */
+/* Output files and directories, written under a temporary name and then renamed */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -76,7 +76,7 @@ static const char *base_of(const char *name)
 	return slash ? slash + 1 : name;
 }
 
-/* Creates the temporary file or directory. Like a recording, only its owner may access it
+/* Creates the temporary file or directory. As with a recording, only the owner has access
  * (mode 0600 or 0700). Returns 0 or -errno. */
 static int make_temporary(struct output_file *o)
 {
@@ -104,7 +104,7 @@ static int make_temporary(struct output_file *o)
 	return fd;
 }
 
-/* Returns true if the file is in the directory of a trace, that is, beside a file "metadata". */
+/* Returns true if the file is in the directory of a trace: one that has a file "metadata". */
 static bool is_in_trace(const char *name)
 {
 	char path[PATH_MAX];
@@ -177,7 +177,7 @@ int output_file_open(struct output_file *o, const char *name,
 
 /* ---- commit ------------------------------------------------------------ */
 
-/* largest number of files to sync one by one; more files: one syncfs() */
+/* largest number of files to sync with fsync(); for more files, one syncfs() is faster */
 #define SYNC_EACH	256
 
 static unsigned int nr_files;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An output file or directory. It is written under a temporary name in the same
- * directory (.NAME.XXXXXX) and renamed when it is complete: an incomplete output
- * never has the requested name.
+ * An output file or directory. Until the output is complete, it has a temporary
+ * name in the same directory (.NAME.XXXXXX), never the requested name.
  */
 #ifndef OUTPUT_FILE_H
 #define OUTPUT_FILE_H
@@ -12,7 +11,7 @@
 
 struct output_file {
 	char *name;		/* name of the output after output_file_commit() */
-	char *temporary;	/* name of the output before that; NULL: `name` */
+	char *temporary;	/* name of the output until then; NULL: `name` */
 	bool directory;
 	FILE *file;		/* the open output file; NULL for a directory */
 };
@@ -28,15 +27,15 @@ int output_file_open(struct output_file *o, const char *name,
 		     bool directory);
 
 /*
- * Syncs the output to disk, gives it its final name, and releases @o. On error,
- * prints it and deletes the output. Returns 0 or -errno.
+ * Syncs the output to disk, gives it its final name, and releases @o. If this
+ * fails, prints the error and deletes the output. Returns 0 or -errno.
  */
 int output_file_commit(struct output_file *o);
 
 /* Deletes the output and releases @o. */
 void output_file_discard(struct output_file *o);
 
-/* Returns 1 if a directory is empty, 0 if it is not, or -errno. */
+/* Returns 1 if a directory is empty, 0 if it is not empty, or -errno. */
 int output_dir_is_empty(const char *dir);
 
 /* Returns advice for the end of an error message, such as "; free some space", or "" */
@@ -47,7 +46,7 @@ const char *output_error_advice(int err);
  *
  * output_error_print - print why an output could not be made
  * @what: name of the output or input that has the error
- * @why: reason of the error; "": print the text of @err, with advice
+ * @why: text of the error; "": print the text of @err and output_error_advice()
  */
 void output_error_print(const char *what, const char *why, int err);
 

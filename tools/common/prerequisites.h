@@ -6,11 +6,11 @@
 
 #include "lib/base/wing.h"
 
-/* Checks that the kernel supports kernel events, and that the caller may use BPF. Returns NULL,
- * or the reason why not, with the fix; valid until the next call. */
+/* Checks that the kernel supports kernel events, and that the caller may use BPF. Returns NULL
+ * if so; else the reason and the fix, valid until the next call. */
 TSCT_WING const char *prerequisites_check(void);
 
-/* The same for BPF programs that call the module */
+/* Does the same for BPF programs that call the module. */
 TSCT_WING const char *prerequisites_check_module(const char *const *events, unsigned int nr);
 
 #endif /* TSCT_TOOLS_PREREQUISITES_H */

@@ -7,20 +7,20 @@
 #include <stdint.h>
 
 struct progress {
-	/* the bar may be shown: not quiet, and standard error is a terminal */
+	/* flag: the bar may be shown: @quiet was false, and standard error is a terminal */
 	bool on;
 	bool shown;		/* the bar is on the screen now */
 	/* CLOCK_MONOTONIC of progress_begin() and of the last update */
 	uint64_t begin_ns, last_ns;
 };
 
-/* Prepares a bar. If @quiet is true, or standard error is no terminal, it is never shown. */
+/* Prepares a bar. If @quiet is true or standard error is no terminal, the bar is never shown. */
 void progress_begin(struct progress *progress, bool quiet);
 
 /*
  * Updates the bar, at most five times a second.
  * @done: fraction of the work that is done, 0 to 1
- * @count: number of events processed so far, from which the bar shows a rate
+ * @count: number of events processed so far; the bar shows the events per second
  */
 void progress_show(struct progress *progress, double done, uint64_t count);
 

@@ -10,8 +10,8 @@
 #include "sync_samples.h"
 #include "view.h"
 
-/* Number of equal parts of the time range in which a fit is used; the fit's error bound
- * is computed at the ends of each part */
+/* Number of equal parts of a fit's time range. The fit's error bound is computed at the
+ * ends of each part */
 #define BOUND_INTERVALS	32
 
 /* ---- reading ---------------------------------------------------------------- */
@@ -74,7 +74,7 @@ double sync_samples_hz(const struct tsct_recording *rec)
 
 /*
  * Gets the part of the recording, in cycles, for which series @i is used: the whole
- * recording, unless the source of the series has several epochs.
+ * recording unless the source has other series, one per epoch.
  */
 static void get_span(const struct sync_samples *r, unsigned int i, __u64 *ret_from,
 		     __u64 *ret_to)
@@ -84,8 +84,8 @@ static void get_span(const struct sync_samples *r, unsigned int i, __u64 *ret_fr
 
 	*ret_from = r->rec->begin;
 	*ret_to = r->end;
-	/* The range of series i begins with its first sample if the server has series of earlier
-	 * epochs too, and ends with its last sample if the server has series of later epochs. */
+	/* If the source has series of earlier epochs, the range begins with the first sample of
+	 * series i; if the source has series of later epochs, it ends with the last sample. */
 	for (k = 0; k < r->nr_series; k++) {
 		if (k == i || strcmp(s->source, r->series[k].source))
 			continue;

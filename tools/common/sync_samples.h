@@ -18,7 +18,7 @@ struct sync_samples {
 /*
  * sync_samples_open - read the samples of the recording in @dir
  *
- * Prints errors and damage. Returns 0 or -errno; an error leaves nothing to close.
+ * Prints errors and damage. Returns 0 or -errno. After an error, there is nothing to close.
  */
 int sync_samples_open(const char *dir, struct sync_samples *ret);
 /* Frees the samples and zeroes @r. Does nothing if @r is all zero already. */
@@ -40,13 +40,13 @@ struct sync_figures {
 	struct tsct_fit fit;
 	unsigned int kept;		/* number of samples that the fit uses */
 	double bound_ns;		/* largest error bound while the series is used, ns */
-	/* rate of this node's counter by the source's time, relative to its nominal rate, ppm:
-	 * positive if the counter is fast */
+	/* deviation of this node's counter from its nominal rate, measured by the source's
+	 * time, ppm; positive: the counter is fast */
 	double drift_ppm;
 };
 
-/* Fits a function to series @i. @keep: NULL, or an array with a flag per sample, which is set
- * to whether the fit uses the sample */
+/* Fits a function to series @i. @keep: NULL, or an array of flags: for each sample, set to
+ * true if the fit uses the sample */
 void sync_samples_figures(const struct sync_samples *r, unsigned int i,
 			  enum tsct_fit_kind kind, struct sync_figures *ret,
 			  bool *keep);

@@ -16,7 +16,7 @@
 
 static bool statedump_damaged;
 
-/* @arg: NULL, or a flag that is set */
+/* Callback for damage. @arg: NULL, or a flag that is set to true */
 static void print_damage(void *arg, const char *sentence)
 {
 	if (arg)
@@ -41,7 +41,7 @@ int view_open(const char *dir, struct tsct_trace **ret_trace)
 			err == -EACCES ? "; run as the owner of the recording or as root" : "");
 }
 
-/* first of the causes of damage to a file between recording and merge */
+/* From this cause of loss on: causes that damaged a file between recording and merge */
 #define LOST_LATER	TSCT_LOSS_TRUNCATED
 #define DAMAGED_FILES_SHOWN	16
 

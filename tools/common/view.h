@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions of several commands that read recordings: opening, losses, text, times */
+/* Functions that several commands use to open recordings and to print losses, texts and times */
 #ifndef VIEW_H
 #define VIEW_H
 
@@ -12,8 +12,8 @@
 #include "lib/query/value_text.h"
 
 /*
- * Opens the recording in @dir. Prints errors, damage in its statedump, and later any damage
- * found while the recording is read. Returns 0 or -errno.
+ * Opens the recording in @dir. Prints errors and damage in the statedump now, and damage in
+ * other files when they are read. Returns 0 or -errno.
  */
 int view_open(const char *dir, struct tsct_trace **ret_trace);
 
@@ -42,16 +42,16 @@ const char *view_format_ns(double ns, char *text, size_t size);
  * UINT64_MAX: writes that the bound is unknown for a part of the time. Returns @text. */
 const char *view_bound_text(__u64 error_ns, char text[VIEW_BOUND_TEXT_MAX]);
 
-/* Writes how far CLOCK_REALTIME is from UTC at most: "within 5000000 ns of UTC (kernel)", or
- * why that is unknown. @err: result of tsct_clock_utc() */
+/* Writes the largest distance of CLOCK_REALTIME from UTC, such as "within 5000000 ns of UTC
+ * (kernel)", or why the distance is unknown. @err: result of tsct_clock_utc() */
 void view_utc_text(const struct tsct_utc *utc, int err, char *text, size_t size);
 
-/* Sets members of @json: "utc_error_ns" (bound of CLOCK_REALTIME to UTC; null: unknown) and
- * "utc_source". */
+/* Sets members of @json: "utc_error_ns" (largest distance of CLOCK_REALTIME from UTC; null:
+ * unknown) and "utc_source". */
 void view_json_utc(json_t *json, const struct tsct_utc *utc);
 
-/* Prints a text from an untrusted file or peer, with control characters escaped, and what stands
- * before and after it. */
+/* Prints @before, @text with its control characters escaped, and @after. Use it for texts from
+ * untrusted files and peers. */
 void view_print_escaped(FILE *to, const char *before, const char *text, const char *after);
 
 /* Prints lost events by cause, such as "full 12, no_ring 1". @gap: text between causes */
@@ -60,15 +60,14 @@ void view_print_loss(FILE *to, const struct tsct_loss *loss, const char *gap);
 /* Returns a JSON object with the number of lost events for each cause */
 json_t *view_json_loss(const struct tsct_loss *loss);
 
-/* Prints the sum "published = recorded + lost", with the events that a rate limit dropped, and
- * a newline. */
+/* Prints a line "published = recorded + lost", with the events that a rate limit dropped. */
 void view_print_sum(FILE *to, const struct tsct_balance *sum);
 
-/* Prints one line: how many events the rate limit dropped, for each name of an event. @rec:
- * recording of one node, on which the rate limit dropped some */
+/* Prints one line: the number of events that the rate limit dropped, by event name. @rec:
+ * recording of one node whose rate limit dropped events */
 void view_print_limited(FILE *to, const struct tsct_recording *rec);
 
-/* Returns a list of the names of the events that the rate limit dropped on a node, with counts */
+/* Returns a list: for each event that the rate limit dropped on a node, its name and a count */
 json_t *view_json_limited(const struct tsct_recorded_node *node);
 
 /* Prints message statistics for each pair of nodes, if sends and receives were matched. */

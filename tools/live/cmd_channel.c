@@ -28,7 +28,7 @@ struct channel_options {
 	const char *name;
 	const char *event;		/* argument of enable and disable */
 	__u32 policy, flags, block_size, blocks;
-	/* an option given by the user that only create accepts; NULL: none */
+	/* name of a given option that only create accepts; NULL: no such option was given */
 	const char *create_only;
 	bool json;
 };
@@ -250,8 +250,8 @@ static int create_channel(struct channel_list *all, const struct channel_options
 	if (error)
 		return ctl_fail(EXIT_FAILED, "create %s: the channel was created, but its"
 			" state cannot be read: %s", w->name, strerror(-error));
-	/* Do not count this process among the holders and consumers of the new channel: it
-	 * closes its connection when it ends. */
+	/* Do not count this process among the holders and consumers of the new channel,
+	 * because it will close its connection when it ends. */
 	made.info.holders -= !!made.info.holders;
 	made.info.consumers -= arg.roles == TSCT_ROLE_READ &&
 		made.info.consumers;
@@ -309,8 +309,8 @@ static int remove_channel(struct channel_list *all, const struct channel_options
 	c = channel_list_find(all, w->name);
 	if (!c)
 		return EXIT_FAILED;
-	/* A channel of root with this name may have been removed, so that the name now
-	 * matches another user's channel: require the id. */
+	/* Require the id of another user's channel: the user may mean a channel of
+	 * root with the same name that no longer exists. */
 	if (c->info.uid != geteuid() && !strcmp(c->info.name, w->name))
 		return ctl_fail(EXIT_FAILED, "remove %s: belongs to another user; to remove it,"
 				" use its id, %u", w->name, c->info.id);
@@ -339,7 +339,7 @@ static int list_channels(struct channel_list *all, const struct channel_options 
 /* ---- enable, disable --------------------------------------------------- */
 
 /* Enables or disables the events that match w->event, a name or a pattern. Returns the
- * number of these that can be switched, or -errno. */
+ * number of events that were switched, or -errno. */
 static int switch_events(struct tsct_channel *channel, const struct channel_options *w)
 {
 	size_t used, pos = 0;

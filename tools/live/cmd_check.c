@@ -20,7 +20,7 @@ struct check_report {
 	bool json;
 	bool run;			/* option --run: compare the counters of all
 					 * CPUs again */
-	const char *by;			/* where the CPUs' counters were compared: "module" or "user
+	const char *by;			/* what compared the CPUs' counters: "module" or "user
 					 * space" */
 	const char *why;		/* why the module did not compare the CPUs'
 					 * counters, or "" */
@@ -72,7 +72,7 @@ static int run_check(struct check_report *c, struct provider_connection *module)
 		ctl_error("TSC_AUX cannot be read from user mode: "
 			"no thread could be started; showing the module's readings");
 	result->clocksource[sizeof(result->clocksource) - 1] = '\0';
-	/* The module does not name a clocksource other than the TSC: gets the name here. */
+	/* The module names the clocksource only if it is the TSC: get other names here. */
 	if (!*result->clocksource) {
 		tsct_source_features(&quick);
 		memcpy(result->clocksource, quick.clocksource,

@@ -32,7 +32,7 @@ struct clock_reading {
 	struct tsct_clock_state state;
 	struct tsct_time time;
 	int error;		/* 0; or -errno: `time` could not be computed */
-	/* cycles of the counter per us of CLOCK_MONOTONIC_RAW; 0: unknown */
+	/* frequency of the counter, cycles per us of CLOCK_MONOTONIC_RAW; 0: unknown */
 	double mhz;
 	struct tsct_utc utc;	/* bound of CLOCK_REALTIME to UTC */
 	int utc_error;		/* result of tsct_clock_utc() */
@@ -89,7 +89,7 @@ static const char *clock_problem(const struct clock_reading *r)
 
 /* ---- JSON -------------------------------------------------------------- */
 
-/* Adds a time, such as "2026-08-01T12:34:56.123456789Z", and its ns since 1970. */
+/* Adds a time, as text such as "2026-08-01T12:34:56.123456789Z" and as ns since 1970. */
 static void add_time(json_t *json, const char *text_key, const char *ns_key, int64_t ns)
 {
 	__s64 rest;
@@ -107,8 +107,8 @@ static void add_time(json_t *json, const char *text_key, const char *ns_key, int
 #define ORIGIN_TIMEOUT_NS	500000000LL
 
 /* Returns the origin of cluster time: "master", "ntp" (NTP servers) or "synced-cluster" (each
- * node's CLOCK_REALTIME); null: no master, and the daemon does not answer. The clock area has
- * only the master's id: if that is 0, requests the node's role from the daemon. */
+ * node's CLOCK_REALTIME); null: no master, and the daemon does not answer. If the master's id
+ * in the clock area is 0, requests the node's role from the daemon. */
 static json_t *cluster_origin(const struct clock_reading *r)
 {
 	json_t *peers, *origin;
@@ -161,7 +161,7 @@ static double seconds_since(const struct clock_reading *r, uint64_t cycles)
 	return r->mhz ? (double)(int64_t)(r->cycles - cycles) / r->mhz / 1e6 : 0;
 }
 
-/* Adds when the clock's current epoch began. */
+/* Adds the time at which the clock's current epoch began, and the epoch's age. */
 static void add_epoch(json_t *json, const struct clock_reading *r)
 {
 	const double age_s = seconds_since(r, r->state.epoch_cycles);
@@ -173,8 +173,8 @@ static void add_epoch(json_t *json, const struct clock_reading *r)
 	json_object_set_new(json, "epoch_age_s", json_real(age_s));
 }
 
-/* Returns the growth of the time's error bound, ns/s. It is a different one in holdover, when
- * an update of the clock params is overdue. */
+/* Returns the growth of the time's error bound, ns/s. In holdover, when an update of the
+ * clock params is overdue, another growth applies. */
 static double growth_ppb(const struct clock_reading *r)
 {
 	const struct tsct_clock_params *real = &r->state.real;
@@ -199,7 +199,7 @@ static json_t *clock_json(const struct clock_reading *r)
 		"source", tsct_source_name(r->state.source),
 		"clocksource", ctl_json_text(check.clocksource),
 		"skewed", !!(r->state.flags & TSCT_CLOCK_SKEWED),
-		/* state of the time or, if the time could not be computed, of the clock */
+		/* status of the time or, if the time could not be computed, of the clock */
 		"status", tsct_status_name(r->error ? r->state.status : r->time.status),
 		"usable", clock_usable(r),
 		"epoch", (json_int_t)r->state.epoch,
@@ -300,7 +300,7 @@ static void clock_print_text(FILE *to, const struct clock_reading *r)
 		fprintf(to, "epoch     %u, after %s", r->state.epoch,
 			tsct_cause_name(r->state.cause));
 	if (*began)
-		/* Prints whole seconds: the time of a disruption is not known more exactly. */
+		/* Print whole seconds: the time of a disruption is known only to a second. */
 		fprintf(to, ", since %.*sZ (%s)", (int)strcspn(began, "."), began,
 			format_age(ctl_json_number(json, "epoch_age_s"), age, sizeof(age)));
 	fprintf(to, "\n");
@@ -332,7 +332,7 @@ struct clock_options {
 	bool fake;		/* option --fake-disruption */
 	bool wait;		/* option --wait-synced */
 	double wait_s;		/* timeout of --wait-synced, s */
-	__u64 max_error_ns;	/* value of --max-error, ns; 0: any */
+	__u64 max_error_ns;	/* value of --max-error, ns; 0: no limit */
 };
 
 static void pause_ns(__s64 ns)
@@ -346,8 +346,8 @@ static void pause_ns(__s64 ns)
 }
 
 /*
- * Prints the clock once, or one line of --watch. Opens the clock for each line, because
- * a daemon may have started or ended since the previous line.
+ * Prints the clock once, or one line of --watch. Opens the clock anew for each line,
+ * because a daemon may have started or ended since the previous line.
  */
 static int print_clock(const struct clock_options *o)
 {
@@ -382,7 +382,7 @@ static int print_clock(const struct clock_options *o)
 	return ret;
 }
 
-/* Reads the clock into @r. Returns the reason why it is not synchronized, or NULL. */
+/* Reads the clock into @r. Returns NULL, or the reason why the clock is not synchronized. */
 static const char *check_synced(const struct clock_options *o,
 				struct clock_reading *r)
 {
@@ -408,8 +408,8 @@ static const char *check_synced(const struct clock_options *o,
 	return why;
 }
 
-/* Waits until the clock is synchronized. Opens the clock for each reading, because a
- * daemon may have started or ended since the last reading. */
+/* Waits until the clock is synchronized. Opens the clock anew for each reading,
+ * because a daemon may have started or ended since the previous reading. */
 static int wait_synced(const struct clock_options *o)
 {
 	const __s64 until = tsct_monotonic_ns() + (__s64)(o->wait_s * 1e9);

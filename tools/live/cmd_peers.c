@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl peers and trace-ctl sync: show other nodes, and run a session with them */
+/* trace-ctl peers: shows other nodes; trace-ctl sync: runs a sync session with other nodes */
 #include <argp.h>
 #include <math.h>
 #include <stdbool.h>
@@ -16,7 +16,7 @@
 #include "tools/common/options.h"
 #include "tools/common/view.h"
 
-#define BUSY_CHECK_US	20000	/* time between checks whether the session has ended, us */
+#define BUSY_CHECK_US	20000	/* time between checks if the session has ended, us */
 
 /* ---- command line --------------------------------------------------------- */
 
@@ -225,7 +225,7 @@ static const json_t *find_source(const json_t *sources, const char *name)
 	return NULL;
 }
 
-/* Prints the sources that sent no valid answer since @before was read. Returns their number. */
+/* Prints the sources that sent no valid answer since @before was read; returns how many. */
 static size_t print_silent_sources(const json_t *before, const json_t *sources)
 {
 	const json_t *source, *then;
@@ -235,7 +235,7 @@ static size_t print_silent_sources(const json_t *before, const json_t *sources)
 	json_array_foreach(sources, i, source) {
 		name = ctl_json_string(source, "name");
 		then = find_source(json_object_get(before, "sources"), name);
-		/* A missing member is NaN, with which each comparison is false. */
+		/* A missing member is NaN, and comparisons with NaN are false. */
 		if (!then || !(ctl_json_number(json_object_get(source, "answers"), "taken") <=
 			       ctl_json_number(json_object_get(then, "answers"), "taken")))
 			continue;
@@ -250,7 +250,7 @@ static size_t print_silent_sources(const json_t *before, const json_t *sources)
 	return silent;
 }
 
-/* Prints the nodes that did not take part in this master's session. Returns their number. */
+/* Prints the nodes that were absent from this master's session. Returns the number of nodes. */
 static size_t print_absent_members(const json_t *participants)
 {
 	const json_t *member;
@@ -278,7 +278,7 @@ static int check_session(const json_t *before, const json_t *peers)
 	size_t silent = print_silent_sources(before, sources) +
 		print_absent_members(participants);
 
-	/* CLOCK_REALTIME is the cluster's time: there is nothing to measure. */
+	/* Here CLOCK_REALTIME is the cluster's time, so a session has nothing to measure. */
 	if (!all && !strcmp(ctl_json_string(peers, "role"), "synced-cluster"))
 		return EXIT_DONE;
 	if (!all)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl status: shows providers, clock and channels, and what is missing */
+/* trace-ctl status: shows the providers, the clock and the channels, and which parts are missing */
 #include <argp.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,13 +19,13 @@
 struct status_report {
 	bool json, metrics, per_cpu;	/* command line options */
 	struct channel_list channels;
-	const char *chosen;		/* provider that a program gets if it starts now */
+	const char *chosen;		/* provider that a program uses if it starts now */
 	char chosen_why[256];		/* reason why no provider is usable, or "" */
-	/* name of the time stamps' source, and why it is used */
+	/* name of the counter from which stamps are read, and the reason why it is used */
 	char source_why[256];
-	/* why kernel events are unavailable, or are recorded without the module; NULL: neither */
+	/* why kernel events are unavailable; why they are recorded without the module; or NULL */
 	const char *kernel_why, *module_why;
-	/* socket of a recorder whose flight recorder has kernel events, or "" */
+	/* path of the socket of a recorder that has a flight recorder of kernel events, or "" */
 	char recorder[512];
 	const char *clock_origin;
 	const char *clock_why;		/* reason why this clock is used */

@@ -73,14 +73,14 @@ static void add_input(struct argp_state *state, struct merge *m, const char *giv
 	m->nr++;
 }
 
-/* Adds the inputs that file @name lists, as thousands of names are too many for a command line. */
+/* Adds the inputs that file @name lists: for thousands of names, a command line is too short. */
 static void add_named(struct argp_state *state, struct merge *m, const char *name)
 {
 	FILE *from = strcmp(name, "-") ? fopen(name, "re") : stdin;
 	char *line = NULL, *given;
 	size_t room = 0, len;
 
-	/* Launchers connect the standard input to rank 0 only. */
+	/* MPI launchers connect the standard input only to rank 0. */
 	if (from == stdin && m->options.ranks->nr > 1)
 		argp_error(state, "--inputs: '-' does not work with several ranks; name a file");
 	if (!from)
@@ -166,7 +166,7 @@ int merge_refuse(const struct merge_input *in, int err, const char *why)
 	return err;
 }
 
-/* Sets kind and path of an input. Prints errors. Returns 0, or -errno: it cannot be merged. */
+/* Sets kind and path of an input. Prints errors. Returns 0, or -errno if @in cannot be merged. */
 static int find_input(struct merge_input *in)
 {
 	size_t len = strlen(in->given);
@@ -241,8 +241,8 @@ static int run_merge(const struct merge *m)
 	const __u64 nr = (__u64)m->nr;
 	int err;
 
-	/* Ranks on other nodes may have read a different file for --inputs, or one that
-	 * had changed. */
+	/* Ranks on other nodes may have read another --inputs file, or another version
+	 * of the file. */
 	if (tsct_ranks_any(m->options.ranks, tsct_ranks_max(m->options.ranks, nr) != nr)) {
 		merge_print("the ranks have different numbers of inputs; give all ranks the same");
 		return EXIT_FAILED;

@@ -29,10 +29,10 @@ struct merge {
 	int nr;
 	const char *output;
 	const char *shown;	/* name of the output in messages */
-	/* alignment of archives: "real" or "text"; NULL: the default of --align */
+	/* alignment of archives, by option --align: "real" or "text"; NULL: the default */
 	const char *align;
-	/* options for recordings, without paths and callbacks; `force` and `salvage` apply to
-	 * archives, too */
+	/* options for recordings; paths and callbacks are not set. `force` and `salvage`
+	 * apply to archives, too */
 	struct tsct_merge_options options;
 	char *missing_nodes;	/* value for options.missing_nodes */
 	bool json, quiet;
@@ -52,24 +52,24 @@ void merge_begin_text(void);
 void merge_end_text(const struct tsct_ranks *ranks);
 
 /*
- * Prints why there is no output and what to do. Returns EXIT_FAILED.
+ * Prints why there is no output, and how to fix it. Returns EXIT_FAILED.
  * @what: name of the input or output that has the error
  * @why: reason of the error; "": print the text of @err
  */
 int merge_failed(const char *what, int err, const char *why);
 
 /*
- * Gets the signals that interrupt a merge, except those that the caller of trace-ctl
- * ignores. The signals stay blocked except while merge waits for them, so that a second
- * signal cannot interrupt the removal of an incomplete output.
+ * Gets the signals that interrupt a merge: SIGINT and others, unless the caller of
+ * trace-ctl ignores them. They are blocked except while merge waits for a signal, so
+ * that a second signal cannot interrupt the removal of an incomplete output.
  */
 void merge_signals(sigset_t *ret_set);
 
 /* Prints why an input cannot be merged. Returns @err. */
 int merge_refuse(const struct merge_input *in, int err, const char *why);
 
-/* Merge recordings, archives, or both together, and print the results. Return the exit
- * status. The wing `otf2` defines the last three functions. */
+/* Merge recordings, archives, or both, and print the results. Return the exit status.
+ * The wing `otf2` defines the functions marked TSCT_WING. */
 int merge_recordings(const struct merge *m);
 int merge_found(const struct merge *m);	/* inputs whose kinds are known */
 TSCT_WING int merge_archives(const struct merge *m);
@@ -78,9 +78,9 @@ TSCT_WING int merge_mixed(const struct merge *m);
 TSCT_WING int merge_find_anchor(struct merge_input *in);
 
 /*
- * The wing `ctf`: options; merge_find_ctf() sets the kind of a CTF trace to MERGE_CTF, and returns
- * 0, or -errno after an error was printed; merge_ctf() turns the CTF traces into recordings, and
- * merges all inputs.
+ * Defined in the wing `ctf`. merge_ctf_argp: options of merge. merge_find_ctf(): sets the kind of
+ * a CTF trace to MERGE_CTF; returns 0, or -errno after printing the error. merge_ctf(): converts
+ * CTF traces to recordings, then merges all inputs.
  */
 extern TSCT_WING const struct argp merge_ctf_argp;
 TSCT_WING int merge_find_ctf(struct merge_input *in);

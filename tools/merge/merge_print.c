@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Messages and signals of trace-ctl merge, of recordings and of archives */
+/* Messages of trace-ctl merge, and the signals that interrupt it */
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>

@@ -17,7 +17,7 @@
 #include "tools/common/progress.h"
 #include "cmd_merge.h"
 
-#define NOTES_MAX	1000	/* maximum number of remarks: a damaged file can cause many */
+#define NOTES_MAX	1000	/* maximum number of remarks: one damaged file can cause many */
 
 struct merge_job {
 	const struct merge *m;
@@ -55,7 +55,7 @@ static bool poll_signals(void *arg, const struct tsct_merge_progress *p)
 			      (double)p->bytes, READ_ONCE(p->events));
 	if (sigtimedwait(&w->signals, NULL, &none) <= 0)
 		return false;
-	/* Nothing is written yet: end all ranks now, because others may be in a long step. */
+	/* Nothing is written yet: end all ranks now, as a rank may be in a long step. */
 	if (!w->dirfd && ranks->nr > 1)
 		ranks->abort(ranks->arg, -EINTR);
 	return true;
@@ -82,7 +82,7 @@ static __u64 count_cpus(const struct tsct_ranks *ranks, const struct tsct_record
 	size_t i;
 
 	for (l = r->locations; l < r->locations + r->nr_locations; l++) {
-		/* l->node counts the nodes of all ranks. */
+		/* l->node is an index among the nodes of all ranks. */
 		cpu = r->nodes[l->node - first_node].same;
 		cpu = (cpu ? cpu - 1 : l->node) << 32 | l->cpu;
 		if (tsct_blob_add(&list, &cpu, sizeof(cpu)))
@@ -223,7 +223,7 @@ static json_t *node_json(const struct tsct_merge *done, __u32 node, __u64 first)
 			 "complete", !r->nodes[node].cut_off);
 }
 
-/* Returns the inputs, nodes and remarks of this rank. */
+/* Returns the inputs, nodes and remarks of this rank as JSON. */
 static json_t *own_json(const struct merge_job *w, const struct sums *sum)
 {
 	json_t *inputs = json_array(), *nodes = json_array(), *notes = json_array();
@@ -302,7 +302,7 @@ static int report_result(const struct merge_job *w)
 
 /* ---- the merge ----------------------------------------------------------- */
 
-/* Prints an error. An error whose reason names no input occurred while the output was written. */
+/* Prints an error. If @why names no input, the error occurred while the output was written. */
 static int print_error(const struct merge_job *w, int err)
 {
 	const char *why = err != -EINTR && w->merge ? tsct_merge_why(w->merge) : "";
@@ -347,8 +347,7 @@ static int merge_all(struct merge_job *w)
 		output_file_discard(&to);
 		return EXIT_FAILED;
 	}
-	/* Above the file size limit, write() shall fail with EFBIG instead of ending
-	 * the process. */
+	/* Ignore SIGXFSZ: above the file size limit, write() fails with EFBIG. */
 	signal(SIGXFSZ, SIG_IGN);
 	err = tsct_merge_write(w->merge, w->dirfd);
 	progress_clear(&w->progress);
@@ -380,7 +379,7 @@ int merge_recordings(const struct merge *m)
 		paths[w.options.nr + i] = m->input[i].name ?: m->input[i].path;
 	}
 	w.options.missing_nodes = m->missing_nodes;
-	/* With several ranks, the launcher gives each rank a CPU of its own. */
+	/* With several ranks, use one thread per rank: the launcher gives each rank one CPU. */
 	if (!w.options.jobs && w.options.ranks->nr > 1)
 		w.options.jobs = 1;
 	w.options.note = store_note;

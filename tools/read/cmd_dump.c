@@ -140,7 +140,7 @@ static unsigned int items_of(const struct dump *d)
 	return TSCT_TRACE_EVENTS | (d->sync ? TSCT_TRACE_SAMPLES : 0);
 }
 
-/* Returns true if the filter names something that only sync samples have, which --sync shows. */
+/* Returns true if the filter names what only sync samples have, and --sync was not given. */
 static bool is_sync_missing(const struct dump *d)
 {
 	struct tsct_selection all;
@@ -195,8 +195,8 @@ static int show(struct dump *d, const struct tsct_trace_event *e, __s64 ns)
 	return err;
 }
 
-/* Prints event @e if it is selected. Returns 1 if later events may be selected; 0 if not, or
- * if the limit is reached; or -ENOMEM. */
+/* Prints event @e if it is selected. Returns 1 if later events may be shown, 0 if no later
+ * events are selected or the limit is reached, or -ENOMEM. */
 static int show_wanted(struct dump *d, const struct tsct_trace_event *e)
 {
 	bool wanted = tsct_selection_has(&d->selection, e);
@@ -216,8 +216,8 @@ static int show_wanted(struct dump *d, const struct tsct_trace_event *e)
 }
 
 /*
- * Computes the unique stamp of an event. Called for all events, because the number of
- * an event within its tick does not depend on the filter.
+ * Computes the unique stamp of an event. Called for all events, because the events
+ * that the filter leaves out also count in the number of an event within its tick.
  */
 static void stamp_event(struct dump *d, const struct tsct_trace_event *e)
 {
@@ -231,16 +231,16 @@ static void stamp_event(struct dump *d, const struct tsct_trace_event *e)
 		  e->cpu);
 }
 
-/* Reads the threads' names and processes from the statedump. If that fails, lines have only
- * the threads' IDs. */
+/* Reads the threads' names and processes from the statedump. If it cannot be read, lines
+ * have only the threads' IDs. */
 static void read_identity(struct dump *d)
 {
 	tsct_identity_free(&d->identity);
 	tsct_identity_read(d->dir, &d->identity);
 }
 
-/* Waits until a followed recording grows. Signals that end the program are handled only
- * during this wait, even those that came before. Returns 1, or -errno; 0: output failed. */
+/* Waits until a followed recording grows. A signal that ends the program ends the wait,
+ * even if it came before. Returns 1, 0 if the output failed, or -errno. */
 static int wait_for_more(struct dump *d)
 {
 	sigset_t stop, old;
@@ -258,7 +258,7 @@ static int wait_for_more(struct dump *d)
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	if (ret == -EINTR && !stop_signals)
 		return 1;	/* the process was stopped and continued */
-	/* Reads the threads that have started meanwhile. */
+	/* Read also the threads that started during the wait. */
 	if (ret >= 0 && (d->json || d->strace || d->lines.put_name))
 		read_identity(d);
 	if (ret >= 0 && d->strace)
@@ -271,7 +271,7 @@ static int wait_for_more(struct dump *d)
 }
 
 /*
- * Prints the next event. Returns 1 if there may be more events, 0 at the end of the
+ * Prints the next event. Returns 1 if more events may follow, 0 at the end of the
  * recording or of the selection, or -errno.
  */
 static int dump_next(struct dump *d)
@@ -304,8 +304,8 @@ static int dump_events(struct dump *d)
 	return ret == -EINTR ? 0 : ret;
 }
 
-/* Prints an error if no event matches the filter. An unknown thread ID is noticed only here,
- * because a recording does not list its threads in advance. */
+/* Prints an error if no event matches the filter. Only here does a wrong thread ID cause an
+ * error, because a recording does not list its threads at its begin. */
 static void report_no_match(const struct dump *d)
 {
 	if (d->filter.threads.nr)
@@ -315,8 +315,8 @@ static void report_no_match(const struct dump *d)
 		ctl_error("no event matches the filter");
 }
 
-/* Prints which events are missing; with --follow, not those that are not written yet. Returns
- * the exit status. */
+/* Prints which events are missing. With --follow, events that are not written yet do not
+ * count as missing. Returns the exit status. */
 static int print_missing(const struct dump *d)
 {
 	fflush(stdout);
@@ -330,8 +330,8 @@ static int print_missing(const struct dump *d)
 		EXIT_LOST : EXIT_DONE;
 }
 
-/* Prints the event bits and the nominal period of unique stamps, by which any program can
- * convert the stamps to seconds. */
+/* Prints the event bits and the nominal period of unique stamps, with which other
+ * programs can convert the stamps to seconds. */
 static void print_stamps_header(const struct dump *d)
 {
 	const struct tsct_stamp_period period = tsct_recording_stamp_period(d->rec);
@@ -403,7 +403,7 @@ static int dump_opened(struct dump *d)
 	tsct_identity_free(&d->identity);
 	tsct_unique_stamps_free(&d->unique);
 	tsct_selection_free(&d->selection);
-	/* EPIPE occurs only if the caller blocks SIGPIPE, which else ends the process. */
+	/* EPIPE occurs only if the caller blocks SIGPIPE; else SIGPIPE has ended this process. */
 	return ferror(stdout) && errno == EPIPE ? EXIT_DONE : ret;
 }
 
@@ -414,7 +414,7 @@ static int cmd_dump(int argc, char **argv)
 
 	if (options_parse(&argp, argc, argv, 0, &d))
 		return EXIT_FAILED;
-	signal(SIGPIPE, SIG_DFL);	/* end if the pipe is closed: `dump | head` */
+	signal(SIGPIPE, SIG_DFL);	/* ends the process if the pipe is closed: `dump | head` */
 	if (d.strace && !dump_call_add) {
 		ctl_error("--strace: " TSCT_WING_MISSING("strace"));
 	} else if (!view_open(d.dir, &d.trace)) {

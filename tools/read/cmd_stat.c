@@ -66,12 +66,12 @@ static const struct argp argp = {
 /* The last event that was read from a stream on a CPU */
 struct last_event {
 	__u64 tick;
-	__u64 run;		/* number of events on `tick` before the last event */
+	__u64 run;		/* number of earlier events of the same tick */
 	bool any;		/* whether any event was read */
 };
 
-/* Allocates and fills the tables with an entry for each event definition of a stream. Returns
- * 0 or -ENOMEM. */
+/* Allocates the table with the event counts of a stream: one entry for each event definition.
+ * Returns 0 or -ENOMEM. */
 static int init_stream(struct stat_figures *s, __u32 stream)
 {
 	const struct tsct_stream_class *c = &s->rec->streams[stream];
@@ -113,7 +113,7 @@ static int count_events(struct stat_figures *s)
 	if (!lasts)
 		return -ENOMEM;
 	while ((e = tsct_trace_step(s->trace, &ret))) {
-		/* No filter applies to the states of threads. */
+		/* The states of threads are made of all events, without the filter. */
 		err = s->states ? stat_states_note(s, e) : 0;
 		if (!err && s->filtered && !tsct_selection_has_at(&s->selection, e))
 			continue;
@@ -195,7 +195,7 @@ static void print_item(const char *name, const char *text)
 	view_print_escaped(stdout, "", text, "\n");
 }
 
-/* Returns the name of the time to which the recording's error bounds refer. */
+/* Returns the name of the reference time: error bounds are distances from this time. */
 static const char *reference(const struct tsct_recording *rec)
 {
 	static const char *const names[TSCT_COMPARED_NR] = {
@@ -207,8 +207,8 @@ static const char *reference(const struct tsct_recording *rec)
 	return rec->merged ? names[rec->compared] : "CLOCK_REALTIME";
 }
 
-/* Prints the largest distance of a merged recording's times from each node's CLOCK_REALTIME,
- * and from UTC. Prints nothing if the nodes' clocks were never compared. */
+/* Prints the largest distance of a merged recording's times from their node's
+ * CLOCK_REALTIME, and from UTC. Prints nothing if the nodes' clocks were never compared. */
 static void print_merged_errors(const struct stat_figures *s)
 {
 	static const char *const names[] = { "own clock", "utc" };
@@ -254,8 +254,8 @@ static void print_utc(const struct stat_figures *s)
 		       "the kernel" : "ClockBound");
 }
 
-/* Prints the smallest, largest and median bound of events, unless all events have the same
- * bound. */
+/* Prints the smallest, largest and median error bound of the events' times, unless all are
+ * equal. */
 static void print_errors(const struct stat_figures *s)
 {
 	const struct tsct_histogram *errors = &s->errors;
@@ -271,8 +271,8 @@ static void print_errors(const struct stat_figures *s)
 	putchar('\n');
 }
 
-/* Prints the clock's source, frequency, origin and bound. A merged recording has no
- * status and no error of the frequency, because its ticks are nominal. */
+/* Prints the clock's source, frequency, origin and bound. Prints no status and no frequency
+ * error of a merged recording: its ticks have exactly the nominal frequency. */
 static void print_clock(const struct stat_figures *s)
 {
 	const struct tsct_recording *rec = s->rec;
@@ -330,8 +330,8 @@ static void print_head(const struct stat_figures *s)
 
 	time_text(tsct_clock_params_ns(&rec->real, rec->begin), begin, sizeof(begin));
 	time_text(tsct_clock_params_ns(&rec->real, stat_end_of(s)), end, sizeof(end));
-	/* With several nodes, the table of nodes shows each node's command, requests, host and
-	 * kernel. */
+	/* With several nodes, the table of nodes shows the command, requests, host and kernel
+	 * of each. */
 	if (rec->nr_nodes == 1) {
 		if (*node->command)
 			print_item("command", node->command);

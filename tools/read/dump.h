@@ -21,7 +21,7 @@ struct dump {
 	enum dump_colour colour;
 	struct tsct_filter filter;
 	__u64 limit;
-	__u64 tail, skip;	/* --tail; number of selected events that --tail omits */
+	__u64 tail, skip;	/* argument of --tail; number of events that --tail omits */
 
 	struct tsct_trace *trace;
 	const struct tsct_recording *rec;
@@ -31,14 +31,14 @@ struct dump {
 	__s64 begin_ns;			/* time at which the recording begins */
 	struct tsct_identity identity;	/* threads, for --json, --strace and --names */
 	struct tsct_stacks *stacks;	/* stacks; NULL: the recording has none */
-	bool stacks_are_old;		/* the live recording may have more stacks now */
+	bool stacks_are_old;		/* a live recording may have more stacks than were read */
 	struct dump_calls *calls;	/* open system calls, for --strace */
 	struct tsct_unique_stamps unique;
 	struct tsct_unique_stamps_item stamp;	/* stamp of the last event read */
 	__u64 shown;
-	/* latest tick read so far; number of events that were read after a later tick */
+	/* latest tick read so far; number of events read after one with a later tick */
 	__u64 last, late;
-	bool enough;			/* all later events are outside the selection */
+	bool enough;			/* no later event is selected */
 	char why[256];
 };
 
@@ -60,36 +60,36 @@ TSCT_WING const struct tsct_stack *dump_stack_of(struct dump *d,
 /* Appends a line for each frame of @stack, which may be NULL. Returns 0 or -ENOMEM. */
 TSCT_WING int dump_stack_add(struct dump *d, const struct tsct_stack *stack);
 
-/* Returns the frames as an array of JSON, malloc'ed; NULL: out of memory. */
+/* Returns the frames as the text of a JSON array, malloc'ed; NULL: out of memory. */
 TSCT_WING char *dump_stack_json(struct dump *d, const struct tsct_stack *stack);
 
-/* Appends the name of an event's thread and blanks, 16 characters at least; @arg: struct dump */
+/* Appends the name of an event's thread, padded to 16 characters or more. @arg: struct dump */
 TSCT_WING char *dump_put_name(void *arg, char *at, const struct tsct_trace_event *e);
 
-/* Sets d->skip. @items: TSCT_TRACE_*. Returns 0 or -errno. */
+/* Counts the selected events and sets d->skip. @items: TSCT_TRACE_*. Returns 0 or -errno. */
 TSCT_WING int dump_tail_start(struct dump *d, unsigned int items);
 
 /* ---- lines of system calls: the wing `strace` ---------------------------------- */
 
-/* Starts the lines of calls. Call it again when the description or the losses of a live
+/* Starts the lines of calls. Call it again when the metadata or the losses of a live
  * recording have changed. Returns 0 or -errno. */
 TSCT_WING int dump_calls_start(struct dump *d);
 
-/* Ends the lines of calls that may have ended unseen before event @e. Call it for every event,
- * even if the event is not of a call, or not shown. Returns 0 or -ENOMEM. */
+/* Ends the lines of calls that may have ended before event @e unrecorded. Call it for every
+ * event, including events that are not of calls or not shown. Returns 0 or -ENOMEM. */
 TSCT_WING int dump_calls_pass(struct dump *d, const struct tsct_trace_event *e, bool shown);
 
-/* Adds an event of a system call to the lines of calls. @call: NULL: the event is sys_enter or
- * sys_exit, or no event of a call. Returns 0, -ENOMEM, or 1: no event of a call. */
+/* Adds an event to the lines of calls. @call: the event's system call, or NULL. Returns 0, 1
+ * if the event is not of a call (nor sys_enter or sys_exit), or -ENOMEM. */
 TSCT_WING int dump_call_add(struct dump *d, const struct tsct_syscall *call,
 		  const struct tsct_trace_event *e, __s64 ns);
 
-/* Writes, as a member of JSON, the fields of a call that are shown as texts, not as numbers, such
- * as names of flags. Returns the end of the text. */
+/* Writes a member of JSON with those fields of a call that are shown as text, such as names of
+ * flags. Returns the end of the text. */
 TSCT_WING char *dump_call_json(char *at, const struct tsct_syscall *call,
 			       const struct tsct_trace_event *e);
 
-/* Adds the lines of calls that have not ended. Returns 0 or -ENOMEM. */
+/* Adds the lines of calls that have not ended, after the last event. Returns 0 or -ENOMEM. */
 TSCT_WING int dump_calls_finish(struct dump *d);
 TSCT_WING void dump_calls_free(struct dump *d);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Writes events as lines of JSON, without objects of jansson: these would take most of the
- * time. */
+/* Writes events as lines of JSON, without jansson: making jansson's objects would take
+ * most of the time. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +15,8 @@
 #define MEMBER_ROOM	128	/* a field name, or a value that is not text */
 #define CHAR_ROOM	6	/* one byte of text, escaped */
 
-/* Each put function writes text at @at, where the caller provides room, and returns the end
- * of the text. */
+/* Each function put...() writes text at @at and returns the end of the text. The caller
+ * provides the room. */
 
 static char *put(char *at, const char *text)
 {
@@ -62,7 +62,7 @@ static char *put_unique(char *at, const struct tsct_unique_stamps_item *u)
 	if (!u->known)
 		return put(at, "null");
 	at = put_integer(at, "{\"segment\":", (__s64)u->segment);
-	/* Writes 64 bits as text: many readers take integers of JSON as signed. */
+	/* 64 bits as text, because many readers of JSON have only signed integers. */
 	at = tsct_digits_unsigned(put(at, ",\"stamp\":\""), u->stamp.bits);
 	at = put_integer(at, "\",\"tick\":", (__s64)tsct_stamp_tick(u->stamp));
 	at = put_integer(at, ",\"event\":", (__s64)tsct_stamp_event(u->stamp));
@@ -72,7 +72,7 @@ static char *put_unique(char *at, const struct tsct_unique_stamps_item *u)
 	return at;
 }
 
-/* Writes process and name of an event's thread if they are known. */
+/* Writes the process and the name of an event's thread, if known. */
 static char *put_identity(char *at, const struct dump *d, const struct tsct_trace_event *e)
 {
 	const struct tsct_identity_thread *who =

@@ -45,13 +45,13 @@ struct stat_figures {
 	bool filtered;		/* `filter` may leave out events */
 	struct stat_spans *spans;	/* NULL: neither --spans nor --calls */
 	bool by_thread;		/* count the states of threads */
-	__u32 top;		/* limit of a list, lines; 0: the list's default */
+	__u32 top;		/* largest number of lines of a list; 0: the list's default */
 	struct tsct_trace *trace;
 	const struct tsct_recording *rec;
 	__u64 events;
 	__u64 payload;			/* total size of all payloads, bytes */
 	__u64 last;			/* tick of the last event */
-	__u64 max_per_tick;		/* largest number of events on one tick, minus 1 */
+	__u64 max_per_tick;		/* one less than the largest number of events on one tick */
 	struct tally *by_location;
 	struct tally *by_node;
 	__u64 *lost_by_node;
@@ -75,14 +75,14 @@ __u64 stat_error_ns(const struct stat_figures *s);
 __u64 stat_lost_on(const struct stat_figures *s, __u32 location);
 
 /* Return the number of recorded events that cannot be read, at one location or at all
- * locations; 0 for an incomplete recording or with a filter, where that number is unknown. */
+ * locations; 0 if this number is unknown: with a filter, or if the recording is incomplete. */
 __u64 stat_unreadable_on(const struct stat_figures *s, __u32 location);
 __u64 stat_unreadable(const struct stat_figures *s);
 
 /* Returns the largest error bound of a node's times, ns; UINT64_MAX: unknown */
 __u64 stat_error_of(const struct stat_figures *s, __u32 node);
 
-/* Returns @events per second, on the average of the whole recording. */
+/* Returns @events per second, averaged over the whole recording. */
 double stat_per_s(const struct stat_figures *s, __u64 events);
 
 struct stat_event {
@@ -91,7 +91,7 @@ struct stat_event {
 	const struct tally *tally;
 };
 
-/* Returns all event definitions, those with most events first, malloc'ed. NULL: out of memory */
+/* Returns all event definitions, malloc'ed, those with most events first. NULL: out of memory */
 struct stat_event *stat_sort_events(const struct stat_figures *s, __u32 *ret_nr);
 
 /* Returns the number of events that flight recorders overwrote before the snapshot */
@@ -99,7 +99,7 @@ __u64 stat_overwritten(const struct stat_figures *s);
 
 /*
  * Gets the totals that the recorder counted. Returns false if the recording has no
- * totals: the recorder was killed or is an older version.
+ * totals, because the recorder was killed or is an older version.
  */
 bool stat_is_counted(const struct stat_figures *s, struct tsct_balance *ret_sum);
 
@@ -113,10 +113,10 @@ json_t *stat_json(const struct stat_figures *s);
 /* Adds the figures of a tally to the object @json. Returns @json. */
 json_t *stat_json_tally(json_t *json, const struct stat_figures *s, const struct tally *t);
 
-/* Returns the number of reports of the statedump that are missing. */
+/* Returns the number of reports that are missing from the statedump. */
 __u64 stat_statedump_lost(const struct stat_figures *s);
 
-#define STAT_TOP	10	/* default number of rows of calls, threads, waits */
+#define STAT_TOP	10	/* default number of rows in tables of calls, threads, waits */
 
 /* Columns with the figures of a tally */
 #define STAT_TALLY_COLUMNS \
@@ -130,7 +130,7 @@ __u64 stat_statedump_lost(const struct stat_figures *s);
 struct stat_list {
 	const struct tsct_column *columns;
 	unsigned int nr;
-	const char *name;	/* key of the column that says "3 others"; NULL: no sum */
+	const char *name;	/* key of the column with "3 others", the sum; NULL: no sum */
 	__u32 top;		/* default number of rows */
 };
 
@@ -138,7 +138,7 @@ struct stat_list {
 	{ .columns = list_columns, .nr = sizeof(list_columns) / sizeof(*(list_columns)), \
 	  .name = list_name, .top = list_top }
 
-/* Prints @rows as a table. If @more, a row, is not NULL, adds it to the sum "others". */
+/* Prints @rows as a table. @more: NULL, or a row that is only added to the sum "others". */
 struct tsct_table stat_list_print(const struct stat_figures *s, const struct stat_list *l,
 				  const json_t *rows, json_t *more);
 
@@ -161,10 +161,10 @@ TSCT_WING json_t *stat_calls_json(const struct stat_figures *s);
 TSCT_WING json_t *stat_stacks_json(const struct stat_figures *s);
 TSCT_WING void stat_stacks_print(const struct stat_figures *s);
 
-/* Prints that operations of io_uring are not in the recording, if programs use it. */
+/* If programs use io_uring, prints that its operations are not in the recording. */
 TSCT_WING void stat_io_uring_print(const struct stat_figures *s);
 
-/* Prints the tables of the system calls and the threads in @all, of stat_json(). */
+/* Prints the tables of system calls and threads. @all: result of stat_json() */
 TSCT_WING void stat_threads_print(const struct stat_figures *s, const json_t *all);
 
 /* Makes s->states, after stat_threads_open(). Returns 0 or -ENOMEM. The functions below need
@@ -172,7 +172,7 @@ TSCT_WING void stat_threads_print(const struct stat_figures *s, const json_t *al
 TSCT_WING int stat_states_open(struct stat_figures *s);
 TSCT_WING void stat_states_free(struct stat_figures *s);
 
-/* Add an event to the states of threads; end the last states. Return 0 or -ENOMEM. */
+/* note: add an event to the states of threads; finish: end the last states. Return 0 or -ENOMEM. */
 TSCT_WING int stat_states_note(struct stat_figures *s, const struct tsct_trace_event *e);
 TSCT_WING int stat_states_finish(struct stat_figures *s);
 
@@ -181,15 +181,15 @@ TSCT_WING void stat_states_print(const struct stat_figures *s, const json_t *all
 
 /* ---- wait states of a program with MPI: the wing `mpi` ------------------- */
 
-/* Adds event @e to s->waits, which is not NULL. @error_ns: bound of the event's time. Returns 0 or
- * -ENOMEM. */
+/* Adds event @e to s->waits, which must not be NULL. @error_ns: error bound of the event's time.
+ * Returns 0 or -ENOMEM. */
 TSCT_WING int stat_mpi_add(struct stat_figures *s, const struct tsct_trace_event *e,
 			   __u64 error_ns);
 
-/* Prints the tables of the waits in @all, of stat_json(). */
+/* Prints the tables of the waits. @all: result of stat_json() */
 TSCT_WING void stat_mpi_print(const struct stat_figures *s, const json_t *all);
 
-/* These allow s->waits to be NULL. */
+/* In these functions, s->waits may be NULL. */
 TSCT_WING json_t *stat_mpi_json(const struct stat_figures *s);
 TSCT_WING json_t *stat_mpi_unfinished(const struct stat_figures *s);
 

@@ -33,7 +33,7 @@ json_t *stat_json_tally(json_t *json, const struct stat_figures *s, const struct
 	return json;
 }
 
-/* Returns smallest, median and largest error bound of the events; null: no event has a bound. */
+/* Returns the smallest, median and largest error bound of events; null: no event has a bound. */
 static json_t *json_event_errors(const struct stat_figures *s)
 {
 	if (!s->errors.nr)
@@ -43,7 +43,7 @@ static json_t *json_event_errors(const struct stat_figures *s)
 			 "max", (json_int_t)s->errors.max, "unknown", (json_int_t)s->nr_unbound);
 }
 
-/* Returns the requests to the recorder; null: unknown. */
+/* Returns what the recorder was requested to record; null: unknown. */
 static json_t *json_requests(const struct tsct_recorded_node *node)
 {
 	json_t *json = json_null();
@@ -60,7 +60,7 @@ static json_t *json_requests(const struct tsct_recorded_node *node)
 	return json;
 }
 
-/* Returns begin and end of attaching the kernel events; null: no kernel events, or unknown. */
+/* Returns when attaching the kernel events began and ended; null: no kernel events, or unknown. */
 static json_t *json_attach(const struct tsct_recorded_node *node)
 {
 	return !node->attach.end_ns ? json_null() :
@@ -107,7 +107,7 @@ static json_t *json_nodes(const struct stat_figures *s)
 	return nodes;
 }
 
-/* Returns, per location, the next one of the same CPU, from another recording of it; 0: none */
+/* Returns, by location, the CPU's next location, in another recording of the node; 0: none */
 static __u32 *list_cpus(const struct tsct_recording *rec)
 {
 	__u32 *next = calloc(rec->nr_locations + 1, sizeof(*next)), i, first;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Prints the figures of stat_json.c as tables: nodes, CPUs and events; the wings print the
- * others. A table with more lines than its limit ends with the sum of the omitted lines.
+ * Prints the figures of stat_json.c as tables: nodes, CPUs and events. (Wings print the other
+ * tables.) A table that exceeds its limit of lines ends with the sum of the omitted lines.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -23,8 +23,8 @@ static __s64 integer(const json_t *row, const char *key)
 
 /* ---- sums of rows ---------------------------------------------------------------- */
 
-/* Rules to sum members of rows: '+': sum, '<': smallest, '>': largest value. Members that are
- * not listed have no sum. */
+/* How members of rows are summed. '+': sum; '<': smallest value; '>': largest value. Members
+ * that are not listed are not summed. */
 static const struct { const char *key; char how; } sums[] = {
 	{ "events", '+' }, { "per_s", '+' }, { "first_ns", '<' }, { "last_ns", '>' },
 	{ "bytes", '+' }, { "payload_bytes", '+' }, { "lost", '+' }, { "unreadable", '+' },
@@ -70,7 +70,7 @@ static void add_row(json_t *sum, const json_t *row)
 }
 
 /* Returns the sum of the rows from index @from on, and of the row @more, which may be NULL.
- * Member @key of the sum is @name. */
+ * Member @key of the sum gets the value @name. */
 static json_t *sum_rows(const json_t *rows, size_t from, const json_t *more, const char *key,
 			const char *name)
 {
@@ -144,7 +144,7 @@ static const struct tsct_column node_columns[] = {
 	STAT_TALLY_COLUMNS,
 	TSCT_COLUMN("lost", "lost", 12),
 	TSCT_COLUMN("within ns", "error_ns", 12, .unknown = "?"),
-	/* Older versions did not store the residual of a node's fit. */
+	/* Empty in recordings of older versions, which did not store the residual of the fit. */
 	TSCT_COLUMN("residual ns", "residual_ns", 12, .decimals = 1),
 	TSCT_COLUMN("fit", "fit", -10, .unknown = "-"),
 	{ " host, kernel, command; requested", .text = put_node },
@@ -217,7 +217,7 @@ static const struct tsct_column event_columns[] = {
 };
 static const struct stat_list events = STAT_LIST(event_columns, "event", TOP_EVENTS);
 
-/* Prints the events. One line counts the definitions without events; --all prints a line each. */
+/* Prints the events. Without --all, one line counts all the definitions without events. */
 static void print_events(const struct stat_figures *s, const json_t *all)
 {
 	json_t *seen = json_array();

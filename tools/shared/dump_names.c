@@ -4,7 +4,7 @@
 
 #include "tools/read/dump.h"
 
-#define NAME_WIDTH	15	/* width of a name, characters: the kernel's maximum */
+#define NAME_WIDTH	15	/* width of the column, characters: the kernel's longest name */
 
 char *dump_put_name(void *arg, char *at, const struct tsct_trace_event *e)
 {

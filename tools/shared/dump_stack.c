@@ -25,7 +25,7 @@ const struct tsct_stack *dump_stack_of(struct dump *d, const struct tsct_trace_e
 	const struct tsct_stack *stack = d->stacks ? tsct_stacks_of(d->stacks, d->rec, e) : NULL;
 	struct tsct_value v;
 
-	/* Reads the stacks again, as a live recording may have got more. */
+	/* Read the stacks again: a live recording may have more stacks than were read. */
 	if (!stack && d->stacks_are_old && d->rec->statedump &&
 	    d->rec->streams[e->stream].kernel && tsct_value_find(e, "stack", &v) &&
 	    !dump_stacks_read(d) && d->stacks)
@@ -58,7 +58,7 @@ static json_t *frame_json(struct dump *d, struct tsct_stack_frame *f, bool kerne
 
 	if (f->is_found)
 		json_object_set_new(json, "offset", json_integer((json_int_t)f->offset));
-	/* Writes 64 bits as text: many readers take integers of JSON as signed. */
+	/* 64 bits as text, because many readers of JSON have only signed integers. */
 	json_object_set_new(json, "address", json_sprintf("0x%llx", f->address));
 	if (*f->build_id)
 		json_object_set_new(json, "build_id",

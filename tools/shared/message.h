@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Messages between the processes that record a cluster. A message is one line of JSON, an
- * object with the member "type". A member "data" is the number of raw bytes after the line.
+ * Messages between the processes that record a cluster. A message is one line with a JSON object
+ * that has the member "type". Its member "data", if any, is the number of raw bytes after the line.
  *
  * Only byte_queue_write() does I/O; all other functions compute on buffers. A peer is not
  * trusted: lengths have limits, and a line that is no message is an error.
@@ -29,8 +29,8 @@ int byte_queue_add(struct byte_queue *q, const void *data, size_t len);
 void byte_queue_remove(struct byte_queue *q, size_t len);
 void byte_queue_free(struct byte_queue *q);
 
-/* Writes bytes of the queue to the non-blocking descriptor @fd, and removes those that were
- * written. Returns false if @fd will never take more bytes. */
+/* Writes bytes of the queue to the non-blocking descriptor @fd, and removes the written
+ * bytes from the queue. Returns false if no more bytes can ever be written to @fd. */
 bool byte_queue_write(struct byte_queue *q, int fd);
 
 static inline size_t byte_queue_len(const struct byte_queue *q)
@@ -41,17 +41,17 @@ static inline size_t byte_queue_len(const struct byte_queue *q)
 struct control_message {
 	json_t *json;		/* the line; the receiver releases it */
 	const char *type;	/* member "type" of json */
-	const char *data;	/* bytes after the line, valid until bytes are added */
+	const char *data;	/* bytes after the line, valid until message_reader_add() */
 	size_t len;		/* number of bytes in `data` */
 };
 
 struct message_reader {
 	struct byte_queue in;
-	size_t scanned;		/* number of bytes of `in` that were searched for an end of line */
-	size_t taken;		/* number of bytes in the last message's data, to be removed */
+	size_t scanned;		/* number of bytes of `in` already searched for an end of line */
+	size_t taken;		/* number of data bytes of the last message, still in `in` */
 	json_t *pending;	/* a message whose data are incomplete */
 	bool begun;		/* a message has come */
-	/* end of the text before the first message, such as the greeting of a login */
+	/* text before the first message, such as a login's greeting; only the end of a long text */
 	char banner[MESSAGE_BANNER_MAX];
 };
 
@@ -59,7 +59,7 @@ struct message_reader {
 int message_reader_add(struct message_reader *r, const void *data, size_t len);
 
 /*
- * message_next - take the next message
+ * message_next - get the next message
  *
  * Lines that are no messages go to @r->banner if they come before the first message. Empty
  * lines are skipped. Returns 1; 0: more bytes are needed; -EMSGSIZE: the message is too long;

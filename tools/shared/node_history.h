@@ -13,29 +13,29 @@
 /* Parses a boot id of 32 hexadecimal digits, with or without hyphens. */
 bool node_history_parse_boot(const char *text, __u8 ret[16]);
 
-/* Get the id of the present boot. Return 0 or -EIO; and EXIT_DONE, or EXIT_FAILED after an error
- * was printed. */
+/* Get the id of the present boot. read returns 0 or -EIO. present returns EXIT_DONE, or prints
+ * an error and returns EXIT_FAILED. */
 int node_history_read_boot(__u8 ret[16]);
 int node_history_present_boot(__u8 ret[16]);
 
-/* Composes the path of the history below state directory @dir; NULL: of this host's daemon */
+/* Composes the path of the history in state directory @dir; NULL: the local daemon's */
 void node_history_path(const char *dir, char *text, size_t size);
 
 /*
- * Reads the history of boot @boot; NULL: the present one. For the present boot of this host's
- * daemon, adds the clock that it publishes now. Prints errors and the number of omitted
- * records. Returns an exit status.
+ * Reads the history of boot @boot; NULL: the present boot. For the present boot of this
+ * host's daemon, adds the clock that the daemon publishes now. Prints errors and the number
+ * of omitted records. Returns an exit status.
  */
 int node_history_open(const char *dir, const __u8 *boot, struct tsct_history **ret);
 
-/* Adds the clock that this host's daemon publishes now, as its records are some seconds old.
- * Returns 0, even without a daemon, or -ENOMEM. */
+/* Adds the clock that this host's daemon publishes now, because the history's newest record
+ * is a few seconds old. Returns 0, even without a daemon, or -ENOMEM. */
 int node_history_add_present(struct tsct_history *history);
 
-/* Returns why tsct_history_convert() failed, as a clause. */
+/* Returns a clause that says why tsct_history_convert() failed. @err: its result */
 const char *node_history_reason(int err);
 
-/* The middle of an interval, and the distance of its ends */
+/* The middle of an interval, and the distance of its ends from the middle */
 struct node_history_middle {
 	__s64 ns;
 	__u64 error_ns;

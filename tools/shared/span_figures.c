@@ -10,15 +10,15 @@
 #include "lib/syscalls/syscall_value.h"
 #include "span_figures.h"
 
-/* Finds the value of `by` in an event: a text that could not be read is none. */
+/* Finds field `by` in an event; false: none, or a text that the recorder could not read */
 static bool find_value(const struct span_figures *f, const struct tsct_trace_event *e,
 		       struct tsct_value *v)
 {
 	return e && tsct_value_find(e, f->by, v) && !tsct_syscall_no_text(f->rec, e, v);
 }
 
-/* Writes a field's value from the span's begin event or, if that lacks the field, from its
- * end event. Returns false if neither has the field. */
+/* Writes the value of field `by` in the span's begin event or, if there is none, in its
+ * end event. Returns false if neither event has a value. */
 static bool field_text(const struct span_figures *f, const struct tsct_closed_span *span,
 		       char text[BY_MAX])
 {
@@ -38,7 +38,7 @@ static bool field_text(const struct span_figures *f, const struct tsct_closed_sp
 	return true;
 }
 
-/* Writes the value of `by`. Returns false if the span has none. */
+/* Writes the value by which the span is grouped. Returns false if the span has no value. */
 static bool by_text(const struct span_figures *f, const struct tsct_closed_span *span,
 		    char text[BY_MAX])
 {
@@ -73,7 +73,7 @@ look_up(struct span_figures *f, const struct tsct_closed_span *span)
 	if (at != TSCT_INDEX_NONE)
 		return &f->groups[at];
 	if (f->nr_groups >= GROUPS_MAX) {
-		/* One more group for the rest. Calls and spans have separate tables. */
+		/* Two more groups get all further spans: one for calls, one for slices. */
 		group = (struct span_group) { .is_call = span->is_call };
 		name = "others";
 		key[0] = key[1] = span->is_call;
@@ -98,7 +98,7 @@ static struct span_group *find_group(struct span_figures *f, const struct tsct_c
 	const size_t at = ((uintptr_t)span->name >> 4) % (sizeof(f->recent) / sizeof(*f->recent));
 	struct span_group *g;
 
-	/* The address of an unknown call's name does not identify the call. */
+	/* The name of an unknown call is in a buffer, so its address does not identify the call. */
 	if (f->by || (span->is_call && !span->call))
 		return look_up(f, span);
 	if (f->recent[at].name == span->name && f->recent[at].call == span->call)
@@ -112,7 +112,7 @@ static struct span_group *find_group(struct span_figures *f, const struct tsct_c
 	return g;
 }
 
-/* Sets the error bound of a span's length, if its ends are on two nodes. */
+/* If the span's ends are on two nodes, sets the error bound of its length. */
 static void set_error(const struct span_figures *f, const struct tsct_closed_span *span,
 		      struct slow_span *slow)
 {
@@ -123,7 +123,7 @@ static void set_error(const struct span_figures *f, const struct tsct_closed_spa
 			tsct_recording_error_ns(f->rec, span->end_node, span->end));
 }
 
-/* Adds a span to the longest spans. */
+/* Adds a span to the longest spans of a group. */
 static __attribute__((noinline)) void
 note_slow(const struct span_figures *f, struct span_group *g, const struct tsct_closed_span *span,
 	  __u64 ns)
@@ -153,7 +153,7 @@ int span_figures_add(struct span_figures *f, const struct tsct_closed_span *span
 	g->why[span->why]++;
 	if (span->why != TSCT_SPAN_ENDED)
 		return 0;
-	/* On two nodes, an end may have an earlier time than its begin. */
+	/* With begin and end on two nodes, the end may have an earlier time than the begin. */
 	ns = span->end_ns > span->begin_ns ? (__u64)(span->end_ns - span->begin_ns) : 0;
 	if (g->nr_slow < SLOWEST || ns > g->slow[SLOWEST - 1].length_ns)
 		note_slow(f, g, span, ns);

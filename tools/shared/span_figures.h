@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Figures of the spans and system calls of a recording, by name and group */
+/* Figures of the spans and system calls of a recording, by name and by a field's value */
 #ifndef SPAN_FIGURES_H
 #define SPAN_FIGURES_H
 
@@ -20,7 +20,7 @@ struct slow_span {
 	char thread[TSCT_THREAD_NAME_MAX];
 };
 
-/* Spans of one name and, with `by`, of one value */
+/* Spans with one name and, if span_figures.by is set, one value of `by` */
 struct span_group {
 	char *name;
 	bool is_call, compat;
@@ -35,16 +35,16 @@ struct span_group {
 struct span_figures {
 	/* Set by the caller: */
 	const struct tsct_recording *rec;
-	const char *by;		/* a field, "thread" or "node"; NULL: none */
+	const char *by;		/* name of a field, "thread" or "node"; NULL: group by name alone */
 
 	struct span_group *groups;
 	__u32 nr_groups;
 	struct tsct_index index;
-	/* cache by address of the name: the last name that was looked up, and its group */
+	/* cache, by a hash of the name's address: the last name looked up, and its group */
 	struct { const char *name; const struct tsct_syscall *call; __u32 group; } recent[16];
 };
 
-/* Counts a span of the stream of closed spans. Returns 0 or -ENOMEM. */
+/* Counts a span that tsct_export_walk() passed to x->closed(). Returns 0 or -ENOMEM. */
 int span_figures_add(struct span_figures *f, const struct tsct_closed_span *span);
 
 /* Sorts the groups by the sum of their lengths, the largest first. Call it after the last span. */

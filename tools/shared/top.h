@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables that are shown again and again, such as that of trace-ctl top: samples, rows, terminal */
+/* Tables that are shown periodically, such as trace-ctl top's: samples, rows, terminal */
 #ifndef TOP_H
 #define TOP_H
 
@@ -20,15 +20,15 @@ struct top_sample {
 
 /*
  * Reads the figures of all channels and, if @cpus is true, of each of their CPUs, and adds the
- * rates since the sample @before; they are null if @before is all zero. Prints errors. Returns
- * 0 or -ENOMEM. Call top_sample_free() later, even after an error.
+ * rates since the sample @before. The rates are null if @before is all zero. Prints errors.
+ * Returns 0 or -ENOMEM. Call top_sample_free() later, even after an error.
  */
 int top_sample_read(const struct top_sample *before, struct top_sample *sample, bool cpus);
 void top_sample_free(struct top_sample *sample);
 
 /* ---- rows: top_rows.c ---------------------------------------------------- */
 
-/* Returns the sum of a figure that is a number, or an object of numbers; 0: missing, null */
+/* Returns a figure that is a number, or the sum of an object's numbers; 0 if missing or null */
 double top_figure(const json_t *row, const char *key);
 
 /* Returns the sums of all rows: events and losses so far and per second, bytes per second, and
@@ -36,15 +36,15 @@ double top_figure(const json_t *row, const char *key);
 json_t *top_sums(const json_t *rows);
 
 /*
- * Returns the rows sorted by a figure, descending; NULL: by name. Rows with equal
- * figures are in the order of the figure @then, and then of their names. NULL: out of memory
+ * Returns the rows sorted by @figure, descending; NULL: by name. Rows with equal figures are
+ * sorted by figure @then, then by name. NULL: out of memory
  */
 json_t *top_sort(const json_t *rows, const char *figure, const char *then);
 
 /*
  * Prints a line with the time of day, @what, the sums of the rows, and @end; then a table of the
  * rows, each followed by its "cpus". @height: number of lines of the terminal; 0: unlimited.
- * @row_name: "line"
+ * @row_name: word for one row, such as "line"
  */
 void top_print(const struct tsct_table *table, const json_t *rows, const char *what,
 	       const char *end, int height, const char *row_name);
@@ -55,9 +55,9 @@ void top_print(const struct tsct_table *table, const json_t *rows, const char *w
 typedef void (*top_print_fn)(const json_t *table, FILE *to, int width, int height);
 
 /*
- * Adds the present time, "time_ns", to a table. Prints the table as one line of JSON, as text,
- * or on the terminal's screen if that is open. Frees @table; NULL: out of memory. Prints
- * errors. Returns 0 or -EIO.
+ * Adds the present time, "time_ns", to a table. Prints the table as one line of JSON or as
+ * text, on the alternate screen if top_term_is_open(). Frees @table. @table: NULL: out of
+ * memory. Prints errors. Returns 0 or -EIO.
  */
 int top_term_show(json_t *table, bool json, top_print_fn print);
 
@@ -75,13 +75,13 @@ void top_term_close(void);
 
 /*
  * Waits for a key until the time @until_ns, CLOCK_MONOTONIC. Returns the key; 0: no key
- * came; 'q': also for a signal that ends the program; ' ': also if the table must be
+ * was pressed; 'q' also if a signal ends the program; ' ' also if the table must be
  * drawn again.
  */
 int top_term_wait(__s64 until_ns);
 
-/* Format a rate in up to seven columns: "123", "45.6k", "7.89M"; a number of bytes in MB; a
- * percentage. Return @text. */
+/* Format a number in up to seven columns. rate: "123", "45.6k", "7.89M"; mb: a number of
+ * bytes in MB; percent: a percentage. Return @text. */
 const char *top_format_rate(double rate, char *text, size_t size);
 const char *top_format_mb(double bytes, char *text, size_t size);
 const char *top_format_percent(double percent, char *text, size_t size);

@@ -17,7 +17,7 @@ const char *top_format_rate(double rate, char *text, size_t size)
 		snprintf(text, size, "%.1fk", rate / 1e3);
 	else if (rate < 999.5e6)
 		snprintf(text, size, "%.2fM", rate / 1e6);
-	else	/* a rate this high comes only from corrupt counters */
+	else	/* such a high rate comes only from corrupt counters */
 		snprintf(text, size, "%.1e", rate);
 	return text;
 }
@@ -58,7 +58,7 @@ double top_figure(const json_t *row, const char *key)
 	return sum;
 }
 
-/* Returns the sum of a figure that is a whole number, or an object of such numbers. */
+/* Returns a figure that is a whole number, or the sum of an object's whole numbers. */
 static __u64 whole_figure(const json_t *row, const char *key)
 {
 	const json_t *figure = json_object_get(row, key);
@@ -98,7 +98,7 @@ struct order {
 	const char *figure, *then;
 };
 
-/* Compares a figure of two rows; an unknown figure is less than any other. */
+/* Compares figure @key of two rows: the larger comes first, an unknown figure last. */
 static int compare_figures(const json_t *a, const json_t *b, const char *key)
 {
 	const json_t *of_a = key ? json_object_get(a, key) : NULL;

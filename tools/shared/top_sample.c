@@ -12,8 +12,8 @@ static __u64 count(const json_t *row, const char *key)
 	return (__u64)json_integer_value(json_object_get(row, key));
 }
 
-/* Returns a counter's increase per second; 0 if the counter, which programs can write to,
- * decreased; null: no earlier sample has the row. */
+/* Returns a counter's increase per second; 0 if the counter decreased, as programs can
+ * overwrite it; null: the earlier sample does not have the row. */
 static json_t *rate(const json_t *old, const json_t *row, const char *key, double seconds)
 {
 	const __u64 before = count(old, key), now = count(row, key);
@@ -22,8 +22,8 @@ static json_t *rate(const json_t *old, const json_t *row, const char *key, doubl
 		json_real(now > before ? (double)(now - before) / seconds : 0);
 }
 
-/* Adds the rates of a channel or a CPU, and @unread_percent, the fill of its ring; below 0:
- * omitted, as the ring overwrites */
+/* Adds the rates of a channel or a CPU, and the fill of its ring. @unread_percent: below 0:
+ * the ring overwrites, so the fill is null */
 static void add_figures(json_t *row, const json_t *old, double seconds, double unread_percent)
 {
 	json_t *rates = old ? json_object() : json_null(), *value;
@@ -39,7 +39,7 @@ static void add_figures(json_t *row, const json_t *old, double seconds, double u
 		"unread_percent", unread_percent < 0 ? json_null() : json_real(unread_percent)));
 }
 
-/* Finds the row of the same channel or CPU in an earlier sample: most likely at index @at. */
+/* Finds the row of the same channel or CPU in an earlier sample. @at: the row's likely index */
 static const json_t *find_old(const json_t *rows, size_t at, const json_t *row, const char *id)
 {
 	size_t i, nr = json_array_size(rows);
@@ -86,11 +86,11 @@ int top_sample_read(const struct top_sample *before, struct top_sample *sample, 
 	size_t i;
 
 	*sample = (struct top_sample) { .channels = json_array() };
-	/* Connects to providers for each sample, because a daemon may start or end. */
+	/* Connect to the providers anew for each sample, because a daemon may start or end. */
 	channel_list_open(&all, false);
 	begin = tsct_monotonic_ns();
 	error = channel_list_read(&all);
-	/* As a provider may take long to answer, uses the middle between request and answer. */
+	/* A provider may take long to answer: use the middle between request and answer. */
 	sample->time_ns = begin + (tsct_monotonic_ns() - begin) / 2;
 	if (before->time_ns)
 		sample->seconds = (double)(sample->time_ns - before->time_ns) / 1e9;

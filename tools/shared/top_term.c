@@ -25,7 +25,7 @@
 static struct termios original;
 static bool entered;		/* the alternate screen is in use */
 static bool has_keys;		/* standard input is a terminal */
-static bool keys;		/* keys are read: only in the terminal's foreground */
+static bool keys;		/* keys are read, which needs the terminal's foreground */
 static volatile sig_atomic_t stopped, resized;
 static sigset_t waiting_mask;	/* signal mask while ppoll() waits */
 
@@ -38,8 +38,8 @@ static void on_signal(int number)
 }
 
 /*
- * Blocks the signals except while ppoll() waits. So no signal can arrive between the
- * check of the signals' flags and the wait.
+ * Catches signals, and blocks them except while ppoll() waits: no signal is handled
+ * between the check of the signals' flags and the wait.
  */
 static void catch_signals(bool terminal)
 {
@@ -90,7 +90,7 @@ void top_term_close(void)
 		tcsetattr(STDIN_FILENO, TCSADRAIN, &original);
 }
 
-/* Catches signals first: their default action would not restore the terminal. */
+/* Catches signals before it changes the terminal: their default action would not restore it. */
 void top_term_open(bool screen)
 {
 	const char *kind = getenv("TERM");
@@ -155,7 +155,7 @@ int top_term_show(json_t *table, bool json, top_print_fn print)
 	else
 		print(table, stdout, 0, 0);
 	json_decref(table);
-	/* A program behind a pipe gets each table immediately. */
+	/* Flush each table, for a program that reads standard output from a pipe. */
 	return failed || fflush(stdout) || ferror(stdout) ? -EIO : 0;
 }
 
@@ -170,7 +170,7 @@ int top_term_wait(__s64 until_ns)
 	for (;;) {
 		if (stop_signals)
 			return 'q';
-		if (stopped) {	/* SIGTSTP has come, as from Ctrl-Z */
+		if (stopped) {	/* SIGTSTP was received: Ctrl-Z */
 			stopped = 0;
 			top_term_close();
 			raise(SIGSTOP);

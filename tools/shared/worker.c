@@ -15,10 +15,10 @@
 #define POLL_NS		100000000L
 #define STUCK_S		30	/* default of worker.stuck_s */
 
-/* No memory limit with AddressSanitizer, which reserves terabytes of address space */
+/* With AddressSanitizer, which reserves terabytes of address space, there is no memory limit */
 #ifndef __SANITIZE_ADDRESS__
-/* Limits the address space to @more bytes above its present size, against wrong counts
- * in files. */
+/* Limits the address space to @more bytes above its present size, because wrong counts
+ * in files may cause huge allocations. */
 static void limit_memory(uint64_t more)
 {
 	FILE *file = fopen("/proc/self/statm", "re");
@@ -46,7 +46,7 @@ static void run_child(pid_t parent, const struct worker *w)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(1);
-	/* Above the file size limit, let write() fail instead of ending the process. */
+	/* Ignore SIGXFSZ: above the file size limit, write() fails with EFBIG. */
 	signal(SIGXFSZ, SIG_IGN);
 	setrlimit(RLIMIT_CORE, &none);
 #ifndef __SANITIZE_ADDRESS__
@@ -120,7 +120,7 @@ int worker_run(const struct worker *w)
 {
 	struct progress progress;
 	pid_t parent = getpid(), child;
-	/* An ignored SIGCHLD, which is inherited, would lose the exit status. */
+	/* While SIGCHLD is ignored, which may be inherited, waitpid() gets no exit status. */
 	const struct sigaction plain = { .sa_handler = SIG_DFL };
 	sigset_t set = w->signals, old;
 	struct sigaction was;

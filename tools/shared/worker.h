@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs a library that reads files of others in a child process: such a library may trust the
- * lengths and counts in the files, so a corrupt file can make it access invalid memory. If
- * the child crashes, needs too much memory or hangs, the parent reports an error.
+ * Runs a library in a child process. The library reads untrusted files, and may trust the
+ * lengths and counts in them, so that a corrupt file makes it access invalid memory. If the
+ * child crashes, needs too much memory or hangs, the parent reports an error.
  */
 #ifndef TSCT_TOOLS_WORKER_H
 #define TSCT_TOOLS_WORKER_H
@@ -12,11 +12,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Progress and errors of the work, in memory that parent and child share: the parent reads it
- * even after the child has crashed. */
+/* Progress and errors of the work, in memory that parent and child share, so that the parent
+ * can read them even after the child has crashed. */
 struct worker_status {
-	volatile uint64_t beat;		/* step: changes while the work proceeds */
-	volatile uint64_t done, total;	/* number of events: done, and in all */
+	volatile uint64_t beat;		/* step counter: changes while the work proceeds */
+	volatile uint64_t done, total;	/* number of events: processed; in total */
 	/* path of the current file, or of the file with the error */
 	char file[PATH_MAX];
 	char why[1024];			/* reason of an error */
@@ -26,7 +26,7 @@ struct worker_status {
 /* Sets status->why, and returns @err. */
 __attribute__((format(printf, 3, 4)))
 int worker_fail(struct worker_status *status, int err, const char *format, ...);
-/* Adds a remark. One that does not fit is left out as a whole. */
+/* Adds a remark. A remark that does not fit is left out as a whole. */
 __attribute__((format(printf, 2, 3)))
 void worker_note(struct worker_status *status, const char *format, ...);
 
@@ -36,8 +36,7 @@ struct worker {
 	/* maximum memory that the child may use in addition to its present memory, bytes */
 	uint64_t memory;
 	const char *library, *what;	/* names of the library and of its input in messages */
-	/* limit of the CPU time that the child may use without progress (its counters do not
-	 * change), s; 0: 30 */
+	/* CPU time that the child may use without changing `beat` or `done`, s; 0: 30 s */
 	unsigned int stuck_s;
 	bool quiet;			/* flag: show no progress */
 	sigset_t signals;		/* signals that interrupt the work */
@@ -47,8 +46,8 @@ struct worker {
 /*
  * worker_run - run the child, show its progress, and wait for its end
  *
- * Returns 0; -EINTR: a signal interrupted the work; -ENOMEM: the child was killed; -EBADMSG: it
- * crashed or made no progress; or the -errno of the work. The reason is in status->why.
+ * Returns 0; -EINTR: a signal interrupted the work; -ENOMEM: the child was killed; -EBADMSG: the
+ * child crashed or made no progress; or the -errno of the work. The reason is in status->why.
  */
 int worker_run(const struct worker *w);
 

@@ -63,8 +63,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_PAIR:
 		if (tsct_export_pair_add(&j->pairs, arg))
 			argp_error(state, "--pair: '%s' is not BEGIN:END or BEGIN:END:KEY, names of"
-				   " two events and of a field of both, or there are more than"
-				   " %d pairs", arg, TSCT_EXPORT_PAIRS);
+				   " two events and of a field that both have; or there are more"
+				   " than %d pairs", arg, TSCT_EXPORT_PAIRS);
 		break;
 	default:
 		return take_dir(key, arg, state, j);
@@ -89,7 +89,7 @@ static const struct compare_spans *find_in(const struct compare_side *side,
 	return compare_find(side, s->name, s->is_call, s->compat);
 }
 
-/* Adds the rows of a name. @a or @b may be NULL. */
+/* Adds the rows of a name. @a, @b: the name's spans in the two recordings; one may be NULL */
 static int add_rows(struct compare_job *j, const struct compare_spans *a,
 		    const struct compare_spans *b)
 {
@@ -114,7 +114,7 @@ static int add_rows(struct compare_job *j, const struct compare_spans *a,
 	return err;
 }
 
-/* A change to a half and one to the double count the same. */
+/* Returns the size of a change. A change to half has the same size as a change to double. */
 static double effect(const struct compare_row *row)
 {
 	return row->result.ratio > 0 && row->result.ratio < INFINITY ? fabs(log(row->result.ratio)) :
@@ -160,7 +160,7 @@ static int compare(struct compare_job *j)
 
 /* ---- the command --------------------------------------------------------- */
 
-/* Reads a recording. Returns an exit status. */
+/* Reads recording @i. Returns an exit status. */
 static int read_side(struct compare_job *j, int i)
 {
 	struct compare_side *side = &j->sides[i];

@@ -31,33 +31,33 @@ struct compare_cell {
 	__u32 block;
 };
 
-/* A recording's time in blocks of equal length, and how often a resample contains each block */
+/* A recording's time, cut into blocks of equal length, and resamples of the blocks */
 struct compare_blocks {
 	double seconds;
 	__u32 nr;		/* 1 to COMPARE_BLOCKS */
 	__u8 *draws;		/* draws[resample * nr + block] */
 };
 
-/* Figures of the spans of one name in a recording, with their noise */
+/* Figures of the spans of one name in one recording, with the figures' noise */
 struct compare_estimate {
-	__u64 nr;		/* number of spans whose length is known */
+	__u64 nr;		/* number of spans with a known length */
 	double value[COMPARE_FIGURES];	/* number, number per second, ns */
 	double noise[COMPARE_FIGURES];	/* standard error of the figure's logarithm */
 	__u32 blocks;		/* number of all blocks */
-	__u32 used_blocks;	/* number of blocks that have such spans */
+	__u32 used_blocks;	/* number of blocks that have spans with a known length */
 	/* Reasons why figures cannot be compared: */
-	bool unrecorded;	/* the recorder was not to record these events of the kernel */
+	bool unrecorded;	/* these kernel events were not requested */
 	bool lost;		/* events are missing, so numbers are too small */
-	bool unknown;		/* a span lies between nodes whose clocks have no known bound */
-	double error_ns;	/* largest error bound of a span between nodes */
-	double rate_error;	/* bound of the error of the rate of time */
+	bool unknown;		/* a span between nodes has an unknown error bound */
+	double error_ns;	/* largest error bound of the length of a span between nodes, ns */
+	double rate_error;	/* largest relative error of the rate at which time passes */
 };
 
 enum compare_outcome {
-	COMPARE_CHANGED,	/* beyond noise, and beyond the clocks' errors */
-	COMPARE_BELOW_BOUND,	/* beyond noise, but not beyond the clocks' errors */
+	COMPARE_CHANGED,	/* the change exceeds the noise and the clocks' errors */
+	COMPARE_BELOW_BOUND,	/* the change exceeds the noise, but not the clocks' errors */
 	COMPARE_SAME,		/* no change beyond noise */
-	COMPARE_FEW,		/* too few spans, or in too few blocks */
+	COMPARE_FEW,		/* too few spans, or too few blocks that have spans */
 	COMPARE_UNRECORDED, COMPARE_LOST, COMPARE_UNKNOWN,	/* as of compare_estimate */
 	COMPARE_OUTCOMES
 };
@@ -65,25 +65,25 @@ enum compare_outcome {
 struct compare_result {
 	enum compare_outcome outcome;
 	double ratio;		/* B / A */
-	double low, high;	/* interval of the ratio; NaN: unknown */
+	double low, high;	/* confidence interval of the ratio; NaN: unknown */
 };
 
-/* Makes the resamples of a recording's blocks. Returns 0 or -ENOMEM. */
+/* Draws the resamples of a recording's blocks, into blocks->draws. Returns 0 or -ENOMEM. */
 int compare_draw(struct compare_blocks *blocks, __u64 seed);
 
 /*
  * Computes the figures of a name, and their noise, into @ret, which must be all zero.
- * @cells: are sorted
+ * @cells: the function sorts them
  * @max_ns: length of the longest span
  */
 void compare_estimate_make(const struct compare_blocks *blocks, struct compare_cell *cells,
 			   __u32 nr, __u64 max_ns, struct compare_estimate *ret);
 
-/* Returns COMPARE_SAME if a figure of two recordings can be compared, or the reason why not. */
+/* Returns COMPARE_SAME if a figure of two recordings can be compared; else why it cannot. */
 enum compare_outcome compare_possible(const struct compare_estimate *a,
 				      const struct compare_estimate *b, enum compare_figure figure);
 
-/* Compares a figure. @comparisons: number of possible comparisons, over all names */
+/* Compares a figure. @comparisons: number of all comparisons that are possible, of all names */
 struct compare_result compare_judge(const struct compare_estimate *a,
 				    const struct compare_estimate *b, enum compare_figure figure,
 				    __u64 comparisons);
@@ -93,8 +93,8 @@ struct compare_result compare_judge(const struct compare_estimate *a,
 /* Spans or calls of one name in one recording */
 struct compare_spans {
 	char *name;
-	bool is_call, compat, kernel;	/* kernel: recorded by probes of the kernel */
-	struct tsct_index index;	/* maps (length, block) to the cell's number */
+	bool is_call, compat, kernel;	/* kernel: flag: kernel events */
+	struct tsct_index index;	/* maps (length, block) to the index of the cell */
 	struct compare_cell *cells;
 	__u32 nr_cells;
 	__u64 max_ns, error_ns;		/* error_ns: UINT64_MAX: unknown */
@@ -111,20 +111,20 @@ struct compare_side {
 	__s64 begin_ns;			/* of the first block */
 	struct compare_blocks blocks;
 	bool lost;
-	struct tsct_index names;	/* maps hash of name, kind and ABI to index in `spans` */
+	struct tsct_index names;	/* maps hash of name, is_call, compat to index in `spans` */
 	struct compare_spans *spans;
 	__u32 nr;
 };
 
-/* Reads the spans of a recording, and estimates the figures of each name. Returns 0 or -errno
- * with x->why, which may be "". */
+/* Reads the spans of a recording, and estimates the figures of each name. Returns 0, or
+ * -errno with the reason in side->x.why, which may be "". */
 int compare_collect(struct compare_side *side);
 
-/* Returns the spans of the same name, kind and ABI; NULL: there are none. */
+/* Returns the spans with this name, @is_call and @compat; NULL: there are none. */
 struct compare_spans *compare_find(const struct compare_side *side, const char *name, bool is_call,
 				   bool compat);
-/* Returns false if a recording has no definition of a name's events, which the kernel's probes
- * record in another one. */
+/* Returns false if recording @side has no definition of the kernel events of @spans, which are
+ * spans of the other recording. */
 bool compare_is_recorded(const struct compare_side *side, const struct compare_spans *spans);
 void compare_side_free(struct compare_side *side);
 
@@ -132,7 +132,7 @@ void compare_side_free(struct compare_side *side);
 
 /* One figure of one name */
 struct compare_row {
-	const struct compare_spans *a, *b;	/* one of them may be NULL: no such spans */
+	const struct compare_spans *a, *b;	/* NULL: no such spans in the recording */
 	enum compare_figure figure;
 	struct compare_estimate estimates[2];
 	struct compare_result result;
@@ -147,9 +147,9 @@ struct compare_job {
 	__u32 nr_names;
 	__u64 seed;
 	bool json, all;
-	struct compare_row *rows;	/* sorted by outcome, then by change, largest first */
+	struct compare_row *rows;	/* sorted by outcome, then by change, the largest first */
 	__u32 nr_rows;
-	__u64 comparisons;		/* number of rows with an outcome by noise */
+	__u64 comparisons;		/* number of rows that were compared */
 	struct progress progress;
 };
 

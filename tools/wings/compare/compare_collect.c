@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The spans of a recording by name. The memory grows only with the number of names and of their
- * different lengths: the length of a block doubles until the blocks cover the recording's time. */
+/* The spans of a recording by name. The memory grows only with the number of names and of different
+ * lengths of their spans: blocks get longer until they cover the recording's time. */
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 /* ---- cells -------------------------------------------------------------------- */
 
-/* Returns the largest length that falls into the same bin of tsct_histogram: 1/128 wide. */
+/* Returns the largest length in the same bin of struct tsct_histogram. A bin is 1/128 wide. */
 static __u64 top_of_bin(__u64 ns)
 {
 	const int up = ns >> 8 ? 56 - __builtin_clzll(ns) : 0;
@@ -37,7 +37,7 @@ static int add_cell(struct compare_spans *s, const struct compare_cell *add)
 	return tsct_array_add(&s->cells, &s->nr_cells, add, sizeof(*add));
 }
 
-/* Doubles the length of all blocks. */
+/* Doubles the length of the blocks, and joins the cells accordingly. */
 static int widen(struct compare_side *side)
 {
 	struct compare_cell *cells, cell;
@@ -133,7 +133,7 @@ static bool is_wanted(const struct compare_side *side, const struct tsct_closed_
 		tsct_where_matches(side->selection.where, span->begin_event, span->end_event));
 }
 
-/* Stores the error bound of a span's length, if its ends are on two nodes. */
+/* If the span's ends are on two nodes, stores the error bound of its length. */
 static void note_error(const struct compare_side *side, struct compare_spans *s,
 		       const struct tsct_closed_span *span)
 {
@@ -166,7 +166,7 @@ static int take_span(struct tsct_export *x, const struct tsct_closed_span *span)
 	if (span->why != TSCT_SPAN_ENDED)
 		return 0;
 	note_error(side, s, span);
-	/* On two nodes, an end may have an earlier time than its begin. */
+	/* With begin and end on two nodes, the end may have an earlier time than the begin. */
 	cell.sum_ns = span->end_ns > span->begin_ns ? (__u64)(span->end_ns - span->begin_ns) : 0;
 	cell.ns = top_of_bin(cell.sum_ns);
 	if (cell.sum_ns > s->max_ns)

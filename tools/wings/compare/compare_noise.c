@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds the changes between two recordings that are larger than noise. How much a figure would
- * differ in another recording of the same program is estimated from this recording alone, by the
- * bootstrap over blocks: the recording's time is cut into up to 128 blocks of equal length, and
- * each resample draws as many of them, with replacement. (E. Carlstein: The use of subseries values
- * for estimating the variance of a general statistic from a stationary sequence, Ann. Statist. 14,
- * 1986; B. Efron, R. Tibshirani: An introduction to the bootstrap, 1993, chapters 6 and 8.)
- * Successive spans are alike, so resampling single spans would make the noise too small; blocks
- * keep alike spans together. The standard deviation of the figure's logarithm over all resamples is
- * its standard error s. Then, by Welch (Biometrika 34, 1947),
+ * Finds the changes between two recordings that are larger than noise. Noise is how much a figure
+ * would differ in another recording of the same program. One recording suffices to estimate it, by
+ * the bootstrap over blocks: the recording's time is cut into up to 128 blocks of equal length, and
+ * a resample draws the same number of blocks, with replacement. (E. Carlstein: The use of subseries
+ * values for estimating the variance of a general statistic from a stationary sequence, Ann.
+ * Statist. 14, 1986; B. Efron, R. Tibshirani: An introduction to the bootstrap, 1993, chapters 6
+ * and 8.) Successive spans are alike, so resampling single spans would make the noise too small;
+ * blocks keep successive spans together. The standard deviation of the figure's logarithm over all
+ * resamples is its standard error s. Then, by Welch (Biometrika 34, 1947),
  *
  *	t = (ln b - ln a) / sqrt(s_a^2 + s_b^2)
  *
@@ -16,8 +16,8 @@
  *
  *	(s_a^2 + s_b^2)^2 / (s_a^4 / (k_a - 1) + s_b^4 / (k_b - 1))
  *
- * degrees of freedom, where k is the number of blocks that have such spans. Of m comparisons,
- * each has the confidence 1 - 0.05 / m, so that with 95 % none of them is wrong (Bonferroni).
+ * degrees of freedom, where k is the number of blocks that have such spans. Each of m comparisons
+ * has the confidence 1 - 0.05 / m, so that with 95 % all are right (Bonferroni).
  */
 #include <errno.h>
 #include <math.h>
@@ -25,13 +25,13 @@
 
 #include "compare.h"
 
-/* Minimum number of spans longer than a percentile, and of blocks that have spans:
- * with fewer, the bootstrap's noise is too small. */
+/* Minimum number of spans longer than a percentile, and minimum number of blocks
+ * that have spans. With fewer, the bootstrap's noise is too small. */
 #define TAIL_MIN	20
 #define BLOCKS_MIN	8
 
-/* Largest relative width of a cell. A percentile may be anywhere in its cell: like a rounded
- * number, it has a variance of a twelfth of the width's square. */
+/* Largest relative width of a cell. A percentile may be anywhere in its cell: as for a
+ * rounded number, the variance is 1/12 of the square of the cell's width. */
 #define CELL_WIDTH	(1.0 / 128)
 
 static const struct { enum compare_figure figure; unsigned int per_mille; } percentiles[] = {
@@ -72,8 +72,8 @@ struct compare_sums {
 	double ns[COMPARE_BLOCKS];
 };
 
-/* Computes the figures. @draws: number of draws of each block; NULL: 1 each. Returns false if
- * there is no span. */
+/* Computes the figures of a resample. @draws: how often the resample has each block; NULL:
+ * once. Returns false if there is no span. */
 static bool compute(const struct compare_blocks *blocks, const __u8 *draws,
 		    const struct compare_cell *cells, __u32 nr_cells, const struct compare_sums *sums,
 		    double values[COMPARE_FIGURES])
@@ -104,7 +104,7 @@ static bool compute(const struct compare_blocks *blocks, const __u8 *draws,
 	return true;
 }
 
-/* Returns the logarithm of a figure; 0 counts as half a span or half a ns. */
+/* Returns the logarithm of a figure. For 0, takes half a span or half a ns. */
 static double log_of(double value)
 {
 	return log(value > 0.5 ? value : 0.5);
@@ -119,7 +119,7 @@ static int by_length(const void *a, const void *b)
 	return (x->ns > y->ns) - (x->ns < y->ns) ?: (x->block > y->block) - (x->block < y->block);
 }
 
-/* Running mean and sum of squares of logarithms (Welford) */
+/* Running mean of logarithms, and running sum of their squared deviations (Welford) */
 struct spread {
 	double nr, mean, squares;
 };
@@ -134,7 +134,7 @@ static void add(struct spread *s, double value)
 
 static void set_noise(const struct spread *all, struct compare_estimate *ret)
 {
-	/* The first and last period of events may be incomplete: numbers are off by one span. */
+	/* The first and last period may be incomplete, so numbers may be off by one span. */
 	const double one = 1 / (double)ret->nr;
 	double variance;
 	int f;
@@ -182,8 +182,8 @@ void compare_estimate_make(const struct compare_blocks *blocks, struct compare_c
 
 /* ---- Student's distribution --------------------------------------------------------- */
 
-/* Returns the probability that |t| is larger, with @n degrees of freedom (M. Abramowitz, I. Stegun:
- * Handbook of mathematical functions, 26.7.3 and 26.7.4). */
+/* Returns the probability of a larger |t| than @t, with @n degrees of freedom (M. Abramowitz, I.
+ * Stegun: Handbook of mathematical functions, 26.7.3 and 26.7.4). */
 static double outside(double t, __u32 n)
 {
 	const double angle = atan(t / sqrt(n)), cosine = cos(angle);
@@ -197,7 +197,7 @@ static double outside(double t, __u32 n)
 	return 1 - (n % 2 ? (angle + sin(angle) * sum) * 2 / M_PI : sin(angle) * sum);
 }
 
-/* Returns the t that |t| exceeds with the probability @share. */
+/* Returns the limit that |t| exceeds with the probability @share. */
 static double limit_of(double share, __u32 n)
 {
 	double low = 0, high = 1e9;
@@ -218,7 +218,7 @@ static bool is_number(enum compare_figure figure)
 	return figure <= COMPARE_RATE;
 }
 
-/* Returns the number of spans that a figure needs. */
+/* Returns the smallest number of spans with which a figure is compared. */
 static double wanted(enum compare_figure figure)
 {
 	unsigned int p;
@@ -246,7 +246,7 @@ enum compare_outcome compare_possible(const struct compare_estimate *a,
 	return !is_number(figure) && (a->unknown || b->unknown) ? COMPARE_UNKNOWN : COMPARE_SAME;
 }
 
-/* Returns how much the clocks' errors can change the difference of a figure. */
+/* Returns by how much the clocks' errors can change a figure's difference. */
 static double bound_of(const struct compare_estimate *a, const struct compare_estimate *b,
 		       enum compare_figure figure)
 {
@@ -267,7 +267,7 @@ struct compare_result compare_judge(const struct compare_estimate *a,
 				    __u64 comparisons)
 {
 	const double va = a->value[figure], vb = b->value[figure];
-	/* A name that is missing in one recording has no noise there. */
+	/* A figure is 0 if a recording has no such spans. Then it has no noise. */
 	const double na = va > 0 ? a->noise[figure] : 0, nb = vb > 0 ? b->noise[figure] : 0;
 	const double ka = is_number(figure) ? a->blocks : a->used_blocks;
 	const double kb = is_number(figure) ? b->blocks : b->used_blocks;
@@ -287,7 +287,7 @@ struct compare_result compare_judge(const struct compare_estimate *a,
 		r.low = exp(log(r.ratio) - limit);
 		r.high = exp(log(r.ratio) + limit);
 	}
-	/* No logarithm: compares the difference, v - 0, with v times its relative noise. */
+	/* Without a logarithm, the change is v - 0 = v, and its noise is v times `limit`. */
 	if (va > 0 && vb > 0 ? fabs(log(r.ratio)) > limit : limit < 1)
 		r.outcome = fabs(vb - va) > bound_of(a, b, figure) ? COMPARE_CHANGED :
 			COMPARE_BELOW_BOUND;

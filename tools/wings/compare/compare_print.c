@@ -33,7 +33,7 @@ static json_t *json_real_or_null(double value)
 	return isfinite(value) ? json_real(value) : json_null();
 }
 
-/* Returns a figure; null: there is no such span, or none was to be recorded. */
+/* Returns a figure; null: there is no such span, or recording such spans was not requested. */
 static json_t *json_figure(const struct compare_estimate *e, enum compare_figure figure)
 {
 	if (e->unrecorded || (figure > COMPARE_RATE && !e->nr))
@@ -159,7 +159,7 @@ static const struct tsct_column columns[] = {
 	{ " figure", NULL, -7, .text = put_figure }, { "name", .text = put_name },
 };
 
-/* Prints the number of figures with one outcome, and their rows if requested. */
+/* Prints the number of figures with an outcome and, if requested, the rows of these figures. */
 static void print_outcome(const struct compare_job *job, enum compare_outcome outcome)
 {
 	const struct tsct_table table = TSCT_TABLE(stdout, columns);

@@ -41,12 +41,13 @@ struct emit_event {
 struct emit_session {
 	struct tsct_channel *channel;
 	struct emit_event *events;
-	struct tsct_index known;	/* addresses of the events, by hash */
-	unsigned int line;		/* number of the line of standard input; 0: command line */
+	struct tsct_index known;	/* addresses of `events`, by hash of their texts and kind */
+	unsigned int line;		/* line number in standard input; 0: words of the
+					 * command line */
 	unsigned long emitted, lost, refused, failed;
 };
 
-/* Returns the kind with a name, or -1. Messages are left out: a shell sends and receives none. */
+/* Returns the kind with a name, or -1. SEND and RECEIVE are no kinds for a shell. */
 static int find_kind(const char *name)
 {
 	unsigned int i;
@@ -129,7 +130,7 @@ static void print_error(struct emit_session *s, const char *format, ...)
 	ctl_error_finish();
 }
 
-/* An event under construction: fields as text, and the payload */
+/* An event under construction: the text that defines its fields, and its payload */
 struct emit_record {
 	char fields[TSCT_FIELDS_MAX * (TSCT_FIELD_NAME_MAX + 16)];
 	size_t len;
@@ -137,7 +138,7 @@ struct emit_record {
 	size_t used;
 };
 
-/* Returns the type of a field with this value: 12 has "s64". */
+/* Returns the type of a field that has this value, such as "s64" for 12. */
 static const char *guess_type(const char *value)
 {
 	char *end;
@@ -161,7 +162,7 @@ static const char *guess_type(const char *value)
 }
 
 /* Appends a value of @type to the payload. Returns false if the value is not of this
- * type, or does not fit. */
+ * type, or is too long for the payload. */
 static bool add_value(struct emit_record *r, const char *type, const char *value)
 {
 	union { __s64 s; __u64 u; double f; } number = { 0 };
@@ -221,7 +222,7 @@ static bool add_field(struct emit_session *s, struct emit_record *r, char *word)
 	return true;
 }
 
-/* Returns the id of the event, which it defines if needed; or -errno. */
+/* Returns the ID of the event, or -errno. Defines the event if needed. */
 static int find_event(struct emit_session *s, const char *name, unsigned int kind,
 		      const char *fields)
 {
@@ -244,7 +245,7 @@ static int find_event(struct emit_session *s, const char *name, unsigned int kin
 		memcpy(event->text, name, len);
 		strcpy(event->text + len, fields);
 		s->events = event;
-		/* If there is no memory for the index, the provider finds the event. */
+		/* Without memory for the index, tsct_event_define() finds the ID next time. */
 		tsct_index_put(&s->known, hash, nr, (uintptr_t)event);
 	}
 	return id;
@@ -269,7 +270,7 @@ static void emit_words(struct emit_session *s, unsigned int kind, char **words, 
 		print_error(s, "'%s': cannot be defined: %s", words[0], strerror(-id));
 	if (id < 0 && id != -ENOSPC)
 		return;
-	/* Counts an event without a definition as refused. */
+	/* tsct_emit() counts an event whose ID is -ENOSPC as refused. */
 	err = tsct_emit(s->channel, (unsigned int)id, r.payload, r.used);
 	if (!err)
 		s->emitted++;
@@ -284,8 +285,8 @@ static void emit_words(struct emit_session *s, unsigned int kind, char **words, 
 
 /* ---- standard input ------------------------------------------------------ */
 
-/* Splits a line at blanks outside quotes, in place. Returns the number of words, or more
- * than WORDS_MAX if there are too many. */
+/* Splits a line in place, at blanks outside quotes. Returns the number of words, or
+ * WORDS_MAX + 1 if there are more than WORDS_MAX. */
 static unsigned int split_words(char *line, char **words)
 {
 	char *from = line, *to;
@@ -341,7 +342,7 @@ static void emit_lines(struct emit_session *s, unsigned int default_kind)
 
 /* ---- from open to close -------------------------------------------------- */
 
-/* Returns true if the channel is removed, with its events, when this process closes it. */
+/* Returns true if the channel and its events are removed when this process closes the channel. */
 static bool is_alone(struct tsct_channel *channel)
 {
 	struct tsct_channel_info info;

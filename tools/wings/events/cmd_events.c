@@ -26,7 +26,7 @@
 #define REQUEST_MAX	1024
 #define ANSWER_MAX	(8U << 20)	/* maximum size of a program's answer, bytes */
 #define TIMEOUT_MS	2000
-#define ANSWER_NS	10000000000LL	/* maximum time for an answer, ns */
+#define ANSWER_NS	10000000000LL	/* maximum time to wait for an answer, ns */
 
 struct events_options {
 	const char *action;		/* subcommand: list, enable, disable or attach */
@@ -43,7 +43,7 @@ struct events_result {
 	unsigned int programs;		/* number of programs that answered */
 	unsigned int events;		/* number of events listed or switched */
 	unsigned int failed;
-	unsigned int others;		/* number of programs of other users */
+	unsigned int others;		/* number of programs that belong to other users */
 };
 
 /* ---- command line -------------------------------------------------------- */
@@ -109,7 +109,7 @@ static const struct argp argp = {
 
 /* ---- one program --------------------------------------------------------- */
 
-/* Receives an answer up to its end. Returns the answer, malloc'ed, or NULL. */
+/* Receives a whole answer. Returns the answer, malloc'ed, or NULL. */
 static char *receive_answer(int fd)
 {
 	struct byte_queue q = { 0 };
@@ -150,7 +150,7 @@ static bool is_word(const char *text)
 	return text && text[strspn(text, "abcdefghijklmnopqrstuvwxyz")] == '\0';
 }
 
-/* Shows the lines of one program's answer, which is not trusted. */
+/* Shows the selected events in one program's answer. The answer is not trusted. */
 static void show_events(const struct events_options *o, pid_t pid, char *answer,
 			struct events_result *result)
 {
@@ -225,7 +225,7 @@ static void call_program(const struct events_options *o, const char *request, in
 	free(answer);
 }
 
-/* Calls the programs of this network namespace, or, unless @pid is 0, only that process. */
+/* Sends the request to all programs of this network namespace (@pid 0), or only to process @pid. */
 static void call_programs(const struct events_options *o, const char *request, pid_t pid,
 			  struct events_result *result)
 {
@@ -252,7 +252,7 @@ static void call_programs(const struct events_options *o, const char *request, p
 			     " TSCTRACE_THREAD=no");
 }
 
-/* Enters the network namespace of a process. So root finds a process in a container. */
+/* Enters the network namespace of a process, so that root can reach a process in a container. */
 static void enter_network(pid_t pid)
 {
 	char path[64];
@@ -262,7 +262,7 @@ static void enter_network(pid_t pid)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return;
-	/* Without permission, searches for the process in the present namespace. */
+	/* If this is not permitted, search for the process in the present namespace. */
 	(void)!setns(fd, CLONE_NEWNET);
 	close(fd);
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * The messages that ended the waits of threads. The event of a message that a program states is of
- * the thread that waited, after its wait; only messages from other nodes count, as within a node
- * the waker is known. The event of a packet is of the kernel, in an interrupt of any thread; the
- * interrupt then wakes the waiting thread: the waking follows soon on the same CPU, with no switch,
- * system call or event of a program between. With PREEMPT_RT another thread can take the CPU from
- * that interrupt: what the interrupted thread did is kept until the thread has the CPU again. The
- * kernel's name tells of PREEMPT_RT; where it does not, some packets are shown as wakings by a
- * thread or an interrupt.
+ * The messages that ended the waits of threads. A program's receive event comes from the thread
+ * that waited, after its wait; only messages from other nodes count, as within a node the waker is
+ * known. A packet's receive event comes from the kernel, in an interrupt during any thread's run;
+ * soon after, this interrupt wakes the waiting thread on the same CPU, with no switch, system call
+ * or program's event between. With PREEMPT_RT, a switch can come between: the packets of the
+ * interrupted thread are kept until it has the CPU again. PREEMPT_RT is known from the kernel's
+ * name; if the name does not show it, some packets are shown as wakings by a thread or an
+ * interrupt.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,10 +17,10 @@
 #include "lib/base/array.h"
 #include "lib/syscalls/syscalls.h"
 
-#define SOON_NS		100000000	/* longest time from a packet to the event that it causes */
-#define NR_HELD		64	/* threads whose packets are kept; more replace the oldest */
+#define SOON_NS		100000000	/* longest time from a packet to the event it causes, ns */
+#define NR_HELD		64	/* packets of at most so many threads are kept */
 
-/* The last packets of a CPU, if the CPU did nothing else since */
+/* The last packets that a CPU received and sent, unless the CPU did something else since */
 struct arrivals_cpu {
 	__u32 received;		/* index of the message, plus 1; 0: none */
 	__u64 tick;		/* of the receive event */
@@ -30,19 +30,19 @@ struct arrivals_cpu {
 
 /* Properties of a node's recording */
 struct arrivals_node {
-	bool has_calls;		/* all system calls of the recorded threads are recorded */
+	bool has_calls;		/* the recording has all system calls of the recorded threads */
 	bool is_rt;		/* its kernel has PREEMPT_RT */
 };
 
-/* The packets of a thread from which the CPU was taken */
+/* The packets of a thread that was switched away */
 struct arrivals_held {
 	__u32 node, tid;	/* tid 0: none */
 	struct arrivals_cpu cpu;
 };
 
-/* Callback of messages: stores the send of a message that was received during a span. @send: `row`
- * is the thread, `number` as in arrivals->nr_sends. @receive: `bytes` is a flag: the message is a
- * packet. */
+/* Callback of messages: stores the send of a message that was received during a span. send->row:
+ * ID of the sending thread; send->number: as in arrivals->nr_sends; receive->number: the message's
+ * index plus 1; receive->bytes: flag: the message is a packet */
 static int match(void *arg, const struct tsct_message_end *send,
 		 const struct tsct_message_end *receive)
 {
@@ -88,8 +88,8 @@ void arrivals_free(struct explain_job *j)
 	free(j->arrivals.resent);
 }
 
-/* Returns the thread that sends a message; 0: the kernel sends a packet in an interrupt, also one
- * that interrupts a thread. */
+/* Returns the ID of the thread that sends a message; 0: the kernel sends a packet in an
+ * interrupt, which may have interrupted a thread. */
 static __u32 sender_of(struct explain_job *j, const struct tsct_export_event *ev, bool kernel)
 {
 	return kernel && j->arrivals.nodes[ev->e->node].has_calls &&
@@ -125,7 +125,7 @@ static int take_message(struct explain_job *j, const struct tsct_export_event *e
 	return err ?: tsct_messages_add(&j->arrivals.messages, j->walk, ev, &end);
 }
 
-/* Adds the move of a thread from one CPU to another, if it is during a span. */
+/* Adds a thread's move from one CPU to another, if the move is during a span. */
 static int take_move(struct explain_job *j, const struct tsct_export_event *ev)
 {
 	const struct tsct_location *l = j->walk->rec->locations, *from = &l[ev->e->location];
@@ -142,8 +142,8 @@ static int take_move(struct explain_job *j, const struct tsct_export_event *ev)
 	return 0;
 }
 
-/* Exchanges the packets of the thread that leaves the CPU for those of the thread that gets it. With
- * PREEMPT_RT, the former may still serve an interrupt if it was preempted, or waits for a lock. */
+/* Stores the CPU's packets for the previous thread, and restores the next thread's. With
+ * PREEMPT_RT, a thread that was preempted or waits for a lock may be serving an interrupt. */
 static void take_switch(struct explain_job *j, const struct tsct_export_event *ev)
 {
 	struct arrivals_cpu *cpu = &j->arrivals.cpus[ev->e->location];
@@ -152,7 +152,7 @@ static void take_switch(struct explain_job *j, const struct tsct_export_event *e
 	__u32 i;
 
 	*cpu = (struct arrivals_cpu) { .sent = 0 };
-	/* Without its system calls, it is not known when the thread does something else. */
+	/* Without recorded system calls, it is unknown when the thread does something else. */
 	if (!j->arrivals.nodes[ev->e->node].is_rt || !j->arrivals.nodes[ev->e->node].has_calls)
 		return;
 	state = tsct_value_integer_of(ev->e, "prev_state");
@@ -168,7 +168,7 @@ static void take_switch(struct explain_job *j, const struct tsct_export_event *e
 		held[j->arrivals.nr_held++ % NR_HELD] = old;
 }
 
-/* Returns true if an event follows soon after one at @tick. */
+/* Returns true if event @ev comes soon after @tick. */
 static bool is_soon(const struct explain_job *j, const struct tsct_export_event *ev, __u64 tick)
 {
 	return ev->ns - tsct_export_time(j->walk, tick) <= SOON_NS;
@@ -180,7 +180,7 @@ static int take_waking(struct explain_job *j, const struct tsct_export_event *ev
 	const struct arrivals_cpu *cpu = &j->arrivals.cpus[ev->e->location];
 	__s64 tid;
 
-	/* Without its system calls, it is not known if the thread itself woke the other one. */
+	/* Without recorded system calls, the thread itself may have woken the other thread. */
 	if (!cpu->received || (ev->e->tid && !j->arrivals.nodes[ev->e->node].has_calls) ||
 	    !tsct_value_find_integer(ev->e, "tid", &tid) || tid <= 0 ||
 	    !is_soon(j, ev, cpu->tick))
@@ -189,7 +189,7 @@ static int take_waking(struct explain_job *j, const struct tsct_export_event *ev
 				true);
 }
 
-/* Adds the end of a system call, if it is during a span. */
+/* Adds the end of a system call, if the end is during a span. */
 static int take_call_end(struct explain_job *j, const struct tsct_export_event *ev)
 {
 	const struct tsct_export_def *def = &j->walk->defs[ev->def];
@@ -223,7 +223,7 @@ int explained_event(struct explain_job *j, const struct tsct_export_event *ev)
 		take_switch(j, ev);
 	else if (!kernel || call)
 		*cpu = (struct arrivals_cpu) { .sent = 0 };
-	/* A packet without data, which TCP sends again, has no event of its sending. */
+	/* TCP sent the last packet again. (A packet without data would have no send event.) */
 	else if (cpu->sent && !strcmp(def->def->name, EXPLAIN_RESENT) &&
 		 is_soon(j, ev, cpu->sent_tick))
 		return tsct_array_add(&j->arrivals.resent, &j->arrivals.nr_resent, &cpu->sent,

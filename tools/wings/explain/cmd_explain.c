@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl explain: shows for what spans or system calls waited */
+/* trace-ctl explain: shows what spans or system calls waited for */
 #include <argp.h>
 #include <errno.h>
 #include <fnmatch.h>
@@ -47,7 +47,7 @@ static void set_name(struct argp_state *state, struct explain_job *j, char *arg,
 	j->slowest = slowest;
 }
 
-/* Splits NAME:ID, unless it is the name of a pair, which contains a colon, too. */
+/* Splits NAME:ID into j->name and j->id, unless NAME:ID is the name of a pair (--pair). */
 static void split_id(struct explain_job *j)
 {
 	char *colon = strrchr(j->name, ':');
@@ -75,8 +75,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_PAIR:
 		if (tsct_export_pair_add(&j->x, arg))
 			argp_error(state, "--pair: '%s' is not BEGIN:END or BEGIN:END:KEY, names of"
-				   " two events and of a field of both, or there are more than"
-				   " %d pairs", arg, TSCT_EXPORT_PAIRS);
+				   " two events and of a field that both have; or there are more"
+				   " than %d pairs", arg, TSCT_EXPORT_PAIRS);
 		break;
 	case ARGP_KEY_END:
 		if (!j->name)
@@ -101,7 +101,7 @@ static const struct argp argp = {
 
 /* ---- the spans --------------------------------------------------------- */
 
-/* Returns true if a value as text, which may be in quotes, is @id. */
+/* Returns true if @id is equal to a value as text, with or without quotes. */
 static bool is_value(const char *value, const char *id)
 {
 	const size_t len = strlen(id);
@@ -110,7 +110,7 @@ static bool is_value(const char *value, const char *id)
 				      !strcmp(value + 1 + len, "\""));
 }
 
-/* Writes the fields of the begin event, NAME=VALUE. Returns true if one has the value ID. */
+/* Writes the fields of the begin event as NAME=VALUE. Returns true if a field has the value @id. */
 static bool take_fields(const struct explain_job *j, const struct tsct_trace_event *e,
 			char text[EXPLAIN_TEXT_MAX])
 {
@@ -134,7 +134,7 @@ static bool take_fields(const struct explain_job *j, const struct tsct_trace_eve
 	return has_id;
 }
 
-/* Order of the spans: the slowest first, or by time */
+/* Compares spans: the slowest first, or by time */
 static int by_wish(const void *a, const void *b, void *arg)
 {
 	const struct explained *x = a, *y = b;
@@ -144,7 +144,7 @@ static int by_wish(const void *a, const void *b, void *arg)
 		tsct_compare(x->end, y->end);
 }
 
-/* Sorts the spans, and drops those beyond the requested number. */
+/* Sorts the spans, and drops the spans beyond the requested number. */
 static void choose(struct explain_job *j)
 {
 	if (j->nr)
@@ -187,7 +187,7 @@ static int take_span(struct tsct_export *x, const struct tsct_closed_span *span)
 	return 0;
 }
 
-/* Shows the progress of the first or the second of two walks. */
+/* Shows the progress. Each of the two walks is one half. */
 static int poll_export(struct tsct_export *x)
 {
 	struct explain_job *j = x->arg;
@@ -209,7 +209,7 @@ static int take_event(struct tsct_export *x, const struct tsct_export_event *ev)
 	return explained_event(x->arg, ev);
 }
 
-/* Reads the recording once more, without a filter, for messages and for the states of all
+/* Reads the recording a second time, without a filter: messages, and the states of all
  * threads during the spans. */
 static int read_states(struct explain_job *j)
 {

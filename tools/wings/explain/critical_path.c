@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Splits a time of a thread by the states of the thread: on CPU, runnable and behind which thread,
- * blocked and woken by which thread. A blocked thread waited for its waker, so that time is split
- * again by the states of the waker, and so on. If a message ended the wait, the time is split into
- * the states of the sender until it sent the message, and the time in flight. A part that begins
- * and ends by the clocks of two nodes has the bound of their difference.
- * There is no I/O; memory grows with the number of added states.
+ * Splits a time of a thread by the states of the thread: on CPU; runnable, and behind which
+ * thread; blocked, and woken by which thread. A blocked thread waited for its waker, so the
+ * blocked time is split again by the waker's states, and so on. If a message ended the wait, the
+ * wait is split into the sender's states until the send, and the message's time in flight. A part
+ * that begins by one node's clock and ends by another's has an error bound: the bound of the
+ * clocks' difference. There is no I/O; memory grows with the number of added states.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,16 +24,16 @@
 struct path_arrival {
 	__u64 tick;
 	__u32 message;
-	bool waking;	/* `tick` is that of the waking; else of a later event */
+	bool waking;	/* `tick` is the tick of the waking; else of the receive event */
 };
 
-/* A runnable thread moved from the CPU at @location to another one. */
+/* A runnable thread moved from the CPU at `location` to another CPU. */
 struct path_move {
 	__u64 tick;
 	__u32 location;
 };
 
-/* A system call of a thread ended as its time was over. */
+/* A system call of a thread ended because its timeout expired. */
 struct path_timeout {
 	__u64 tick;
 	__s64 call;
@@ -49,10 +49,10 @@ struct path_row {
 	__u32 nr_moves;
 	struct path_timeout *timeouts;
 	__u32 nr_timeouts;
-	bool waited;	/* the thread waited since its last call ended */
+	bool waited;	/* flag: the thread has waited since its last call ended */
 };
 
-/* The threads whose waits are being split; the last waker or sender is the first */
+/* The threads whose waits are being split. The first one is the last waker or sender */
 struct path_chain {
 	__u32 node, tid, depth;
 	const struct path_chain *before;
@@ -60,7 +60,7 @@ struct path_chain {
 
 /* ---- states -------------------------------------------------------------- */
 
-/* Returns the row of a thread, which is added if it is new; NULL: out of memory */
+/* Returns the row of a thread. Adds a row for a new thread. NULL: out of memory */
 static struct path_row *get_row(struct path_states *s, __u32 node, __u32 tid)
 {
 	struct tsct_thread *thread = tsct_threads_get(&s->threads, node, tid, 0);
@@ -77,15 +77,15 @@ static struct path_row *get_row(struct path_states *s, __u32 node, __u32 tid)
 
 bool path_wants(const struct path_states *s, __u64 from, __u64 until)
 {
-	/* the last time that begins before @until */
+	/* s->times[at - 1] is the last one that begins before @until */
 	const size_t at = until ? tsct_array_up_to(&s->times->begin, s->nr_times,
 						   sizeof(*s->times), until - 1) : 0;
 
 	return at && s->times[at - 1].end > from;
 }
 
-/* Returns true if a thread waited for something that its call names: not for a disk, a page or a
- * lock of the kernel, and not because it was stopped. */
+/* Returns true if a thread waited for an object of its system call, not for a disk, a page or a
+ * lock of the kernel, and was not stopped. */
 static bool is_wait(const struct tsct_state_time *time)
 {
 	return (time->state == TSCT_STATE_BLOCKED || time->state == TSCT_STATE_OFF_CPU) &&
@@ -125,7 +125,7 @@ int path_add_move(struct path_states *s, __u32 node, __u32 tid, __u64 tick, __u3
 	return row ? tsct_array_add(&row->moves, &row->nr_moves, &move, sizeof(move)) : -ENOMEM;
 }
 
-/* Returns true if @names, each between spaces, contains the name of a system call. */
+/* Returns true if @names, with a space around each name, contains a system call's name. */
 static bool is_one_of(const char *names, __s64 number)
 {
 	const struct tsct_syscall *call = number < 0 ? NULL : tsct_syscall_by_number((__u64)number);
@@ -215,7 +215,7 @@ static __s64 length_ns(const struct path_states *s, __u64 from, __u64 until)
 		tsct_clock_params_ns(&s->rec->real, from);
 }
 
-/* Returns the bound of the difference of two nodes' clocks, ns. */
+/* Returns the largest difference of two nodes' clocks, ns; 0 for one node. */
 static __u64 bound_ns(const struct path_states *s, struct path_cut a, struct path_cut b)
 {
 	struct tsct_error_cursor cursor = { .piece = 0 };
@@ -232,8 +232,8 @@ static bool is_like(const struct path_part *x, const struct path_part *y)
 		x->how == y->how;
 }
 
-/* Adds a piece to the part of @whole that has its properties. Returns the part, valid until the
- * next call for @whole; NULL: out of memory. */
+/* Adds the piece from @from to @until to the part of @whole that has the properties of @like.
+ * Returns the part, valid until the next call for @whole; NULL: out of memory. */
 static struct path_part *add_piece(const struct path_states *s, struct path_part *whole,
 				   const struct path_part *like, struct path_cut from,
 				   struct path_cut until)
@@ -265,7 +265,7 @@ static struct path_part *add_piece(const struct path_states *s, struct path_part
 	return part;
 }
 
-/* Returns an unknown part of a thread of @node. */
+/* Returns a part with unknown properties, of a thread of @node. */
 static struct path_part no_part(__u32 node)
 {
 	return (struct path_part) {
@@ -273,8 +273,9 @@ static struct path_part no_part(__u32 node)
 	};
 }
 
-/* Adds a part for each thread that ran on the CPU at @location while another thread waited for
- * that CPU. @location: -1: unknown; @taker: as `object` of such parts, or TSCT_STATE_NO_OBJECT */
+/* Adds a part for each thread that ran on the CPU at @location while another thread waited for that
+ * CPU. @location: -1: unknown; @taker: who got the CPU first (path_part.object), or
+ * TSCT_STATE_NO_OBJECT */
 static int add_behind(const struct path_states *s, struct path_part *whole, __s64 location,
 		      __u64 taker, struct path_cut from, struct path_cut until)
 {
@@ -315,7 +316,7 @@ static int add_behind(const struct path_states *s, struct path_part *whole, __s6
 	return from.tick < until.tick && !add_piece(s, whole, &like, from, until) ? -ENOMEM : 0;
 }
 
-/* Adds a time, the state @at of a thread, in which it waited for a CPU, or for several in turn. */
+/* Adds state @at, in which a thread waited for one CPU or, if moved, for several in turn. */
 static int add_runnable(const struct path_states *s, const struct path_row *row, __u32 at,
 			struct path_cut from, struct path_cut until, struct path_part *whole)
 {
@@ -371,8 +372,8 @@ static bool has_object(__s64 number)
 	return call && (call->args[0].class == TSCT_SYSCALL_FD || !strcmp(call->name, "futex"));
 }
 
-/* Returns the begin of the thread's first wait as of is_wait(), or of unknown states, after the
- * state @at. */
+/* Returns the tick at which, after state @at, the thread's first wait (see is_wait()) or
+ * unknown state begins. */
 static __u64 next_wait(const struct path_row *row, __u32 at)
 {
 	__u32 i;
@@ -385,7 +386,7 @@ static __u64 next_wait(const struct path_row *row, __u32 at)
 	return row->all[row->nr - 1].until + 1;
 }
 
-/* Returns true if a wait, the state @at of a thread, ended as the time of its call was over. */
+/* Returns true if a thread's wait, its state @at, ended because the call's timeout expired. */
 static bool timed_out(const struct path_row *row, __u32 at)
 {
 	const struct tsct_state_time *time = &row->all[at];
@@ -396,7 +397,7 @@ static bool timed_out(const struct path_row *row, __u32 at)
 		row->timeouts[i].call == time->call && row->timeouts[i].tick < next_wait(row, at);
 }
 
-/* Returns the message that ended a wait, the state @at of a thread; NULL: none is known */
+/* Returns the message that ended a thread's wait, its state @at; NULL: unknown */
 static const struct path_message *message_of(const struct path_states *s,
 					     const struct path_row *row, __u32 at)
 {
@@ -418,7 +419,7 @@ static const struct path_message *message_of(const struct path_states *s,
 		m = &s->messages[a->message];
 		if (!m->matched || (a->waking && !(time->woken && a->tick == time->until)))
 			continue;
-		/* A message that was certainly sent after the wait did not end it. */
+		/* Skip messages that were certainly sent after the wait. */
 		sent = (struct path_cut) { m->sent, m->node };
 		if (sent.tick <= end.tick ||
 		    (__u64)length_ns(s, end.tick, sent.tick) <= bound_ns(s, end, sent))
@@ -430,7 +431,7 @@ static const struct path_message *message_of(const struct path_states *s,
 static int split(const struct path_states *s, struct path_cut from, struct path_cut until,
 		 const struct path_chain *chain, struct path_part *whole);
 
-/* Splits a wait that a message ended: what the sender did, and the way of the message. */
+/* Splits a wait that a message ended into the sender's parts and the message's time in flight. */
 static int split_message(const struct path_states *s, const struct path_message *m,
 			 struct path_cut from, struct path_cut until,
 			 const struct path_chain *chain, struct path_part *whole)
@@ -450,7 +451,7 @@ static int split_message(const struct path_states *s, const struct path_message 
 			return -ENOMEM;
 	}
 	like.cause = PATH_FLIGHT;
-	/* A message that was certainly sent before the wait was on its way all the time. */
+	/* Certainly sent before the wait: the message was in flight during the whole wait. */
 	if (sent.tick < from.tick &&
 	    (__u64)length_ns(s, sent.tick, from.tick) >= bound_ns(s, sent, from))
 		sent.node = from.node;
@@ -460,7 +461,7 @@ static int split_message(const struct path_states *s, const struct path_message 
 
 /* ---- splitting -------------------------------------------------------------- */
 
-/* Adds the part from @from to @until of a thread's state @at. */
+/* Adds a thread's state @at, from @from to @until. */
 static int add_state(const struct path_states *s, const struct path_row *row, __u32 at,
 		     struct path_cut from, struct path_cut until, const struct path_chain *chain,
 		     struct path_part *whole)
@@ -502,7 +503,7 @@ static int add_state(const struct path_states *s, const struct path_row *row, __
 	return split(s, from, until, &waker, part);
 }
 
-/* Adds the parts of a time of the first thread of @chain. */
+/* Adds the parts of the time from @from to @until of the first thread of @chain. */
 static int split(const struct path_states *s, struct path_cut from, struct path_cut until,
 		 const struct path_chain *chain, struct path_part *whole)
 {
@@ -532,7 +533,7 @@ static int split(const struct path_states *s, struct path_cut from, struct path_
 	return from.tick < until.tick && !add_piece(s, whole, &unknown, from, until) ? -ENOMEM : 0;
 }
 
-/* Parts of one state and call, which differ in the waker, are next to each other. */
+/* Sorts parts by group_ns. Parts of one group (same state and call, other wakers) stay together. */
 static int by_length(const void *a, const void *b)
 {
 	const struct path_part *x = a, *y = b;
@@ -542,7 +543,7 @@ static int by_length(const void *a, const void *b)
 		tsct_compare(x->tick, y->tick);
 }
 
-/* Parts of other causes form no group. */
+/* Returns true if parts with this cause form groups, by state and call. */
 static bool is_of_group(const struct path_part *part)
 {
 	return part->cause == PATH_STATE || part->cause == PATH_MESSAGE;

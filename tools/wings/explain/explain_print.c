@@ -19,7 +19,7 @@ static const char *name_of(const struct explain_job *j, __u32 node, __u32 tid, _
 	return who ? who->name : "";
 }
 
-/* Writes the number of a call where the table has no name. */
+/* Returns the name of a call or, if the table has none, writes its number to @text. */
 static const char *call_name(__s64 number, char text[32])
 {
 	const struct tsct_syscall *call = tsct_syscall_by_number((__u64)number);
@@ -30,7 +30,7 @@ static const char *call_name(__s64 number, char text[32])
 	return text;
 }
 
-/* Returns the object that the call of a part waits on: "of fd 3"; "at 0x1000", a futex; "": unknown */
+/* Returns the object for which a part's call waits: "of fd 3", "at 0x1000" (futex); "": unknown */
 static const char *object_of(const struct path_part *part, char text[32])
 {
 	const struct tsct_syscall *call = part->call < 0 ? NULL :
@@ -46,13 +46,13 @@ static const char *object_of(const struct path_part *part, char text[32])
 	return text;
 }
 
-/* Names of the causes in JSON, in place of a state; NULL: the state */
+/* Names of the causes in JSON, instead of the state's name; NULL: the state's name */
 static const char *const cause_names[] = {
 	[PATH_BEHIND] = "behind", [PATH_SENT] = "sending", [PATH_RESENT] = "resending",
 	[PATH_FLIGHT] = "in flight",
 };
 
-/* Prints "thread 12 (worker)", without a name that is not known. */
+/* Prints a thread: "thread 12 (worker)", or "thread 12" if the name is unknown. */
 static void print_thread(FILE *to, const struct explain_job *j, __u32 node, __u32 tid, __u64 tick)
 {
 	const char *name = name_of(j, node, tid, tick);
@@ -68,7 +68,7 @@ static void print_node(FILE *to, const struct explain_job *j, __u32 node)
 	view_print_escaped(to, "", tsct_recording_node_name(j->walk->rec, node), "");
 }
 
-/* Returns true if the recording tells which packets TCP sends again. */
+/* Returns true if the recording shows which packets TCP sent again. */
 static bool has_resends(const struct explain_job *j)
 {
 	__u32 i;
@@ -79,7 +79,7 @@ static bool has_resends(const struct explain_job *j)
 	return false;
 }
 
-/* Prints the part of a wait in which a message was in flight from a node, or not sent yet. */
+/* Prints the part of a wait in which a message was in flight, or not sent yet. */
 static void print_message(FILE *to, const struct explain_job *j, const struct path_part *part)
 {
 	if (part->cause != PATH_SENT) {
@@ -97,7 +97,7 @@ static void print_message(FILE *to, const struct explain_job *j, const struct pa
 		fputs(" (-e tcp:tcp_retransmit_skb tells if TCP sent it again)", to);
 }
 
-/* Prints the thread that ran on the CPU for which another one waited. */
+/* Prints the thread that ran on the CPU for which another thread waited. */
 static void print_behind(FILE *to, const struct explain_job *j, const struct path_part *part)
 {
 	if (part->other > 0) {

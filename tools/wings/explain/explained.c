@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-/* Explains spans by the states of threads and the messages of a walk over the recording: that of
- * the command, or of the report. */
+/* Explains spans by the threads' states and the messages of a walk over the recording. The walk
+ * is trace-ctl explain's own, or trace-ctl report's. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "explain.h"
 #include "lib/base/array.h"
 
-#define PAGE_GROUPS	10	/* names of spans whose slowest ones are on a page, at most */
+#define PAGE_GROUPS	10	/* largest number of names whose slowest spans are explained */
 #define PAGE_SPANS	3	/* spans of each name */
-#define PAGE_STATES	1000000	/* states of threads that are kept for them, at most */
+#define PAGE_STATES	1000000	/* largest number of thread states in memory */
 
 bool explained_needs_events(const struct tsct_export *x)
 {
@@ -30,7 +30,7 @@ static int by_begin(const void *a, const void *b)
 	return tsct_compare(x->begin, y->begin);
 }
 
-/* Lists the times of all spans. Returns 0 or -ENOMEM. */
+/* Sets the times for which states are needed: those of all spans, merged. Returns 0 or -ENOMEM. */
 static int list_times(struct explain_job *j)
 {
 	struct path_time *t = j->path.times = calloc(j->nr, sizeof(*t));
@@ -93,7 +93,7 @@ void explain_free(struct explain_job *j)
 
 /* ---- for a page ------------------------------------------------------------- */
 
-/* Adds the slowest spans, or else the slowest system calls. Returns 0 or -ENOMEM. */
+/* Adds the slowest slices; if there are none, the slowest system calls. Returns 0 or -ENOMEM. */
 static int choose_slowest(struct explain_job *j, const struct span_figures *figures, bool calls)
 {
 	const struct span_group *g = figures->groups, *end = g + figures->nr_groups;

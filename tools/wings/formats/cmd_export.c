@@ -46,7 +46,7 @@ static const struct argp_option options[] = {
 	{ 0 }
 };
 
-/* All export formats; an element is NULL if its part of the program was not built */
+/* All export formats. An element is NULL if this trace-ctl was built without the format */
 static const struct tsct_export_format *const formats[] = {
 	&tsct_export_ctf, &tsct_export_ctf2, &tsct_export_otf2, &tsct_export_perfetto, &tsct_export_json,
 	&tsct_export_text, &tsct_export_csv, &tsct_export_folded,
@@ -80,7 +80,7 @@ static void check_format(struct argp_state *state, struct export_job *j)
 		argp_error(state, "--relative: %s has absolute times only; use json or"
 			   " csv", j->x.format->name);
 	else if (j->x.off_cpu && strcmp(j->x.format->name, "folded"))
-		argp_error(state, "--off-cpu: only folded has weights of stacks, not %s",
+		argp_error(state, "--off-cpu: %s has no weights of stacks; use --format=folded",
 			   j->x.format->name);
 	else if (j->output && !*j->output)
 		argp_error(state, "--output: empty name; give a file or directory");
@@ -164,7 +164,7 @@ static int write_output(struct export_job *j)
 	if (!err && output_interrupted())
 		err = -EINTR;
 	if (err) {
-		/* Write errors of standard output are reported by trace-ctl.c at exit. */
+		/* trace-ctl.c reports write errors of standard output, at exit. */
 		if (j->to.file != stdout || !ferror(stdout))
 			output_error_print(j->to.name, j->x.why, err);
 		output_file_discard(&j->to);
@@ -179,7 +179,7 @@ static int write_output(struct export_job *j)
 
 /*
  * Returns the name of the recording with the suffix of the format, malloc'ed. If the
- * recording is "." or "..", uses the name of that directory.
+ * recording is "." or "..", uses the real name of the directory.
  */
 static char *default_output(const struct export_job *j)
 {

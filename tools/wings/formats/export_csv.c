@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Exports a table in CSV: a line for each event, a column for each field name. Values are
- * quoted as in RFC 4180, but lines end in \n.
+ * Exports a table in CSV, with a line for each event and a column for each field name.
+ * Values are quoted as in RFC 4180, but lines end in \n.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,17 +22,17 @@ static const char *const fixed[] = {
 struct csv {
 	const char **columns;	/* names of the columns, in the strings of event definitions */
 	__u32 nr_columns;
-	struct tsct_index column_of;	/* number of a column plus 1, by hash of its name */
+	struct tsct_index column_of;	/* by hash of a column's name: its number plus 1 */
 	__u32 **of;		/* column numbers, by definition and field */
-	/* values of the line, by column; a `field` of NULL: empty cell */
+	/* values of the present line, by column; if row[i].field is NULL, the cell is empty */
 	struct tsct_value *row;
 	struct tsct_text text;	/* text of a value */
-	struct tsct_error_cursor error_at;	/* cursor in the recording's error bounds */
+	struct tsct_error_cursor error_at;	/* position in the recording's error bounds */
 };
 
 /* ---- columns ----------------------------------------------------------- */
 
-/* Finds or adds the column of the fields named @name. Returns 0 or -ENOMEM. */
+/* Finds the column of the fields named @name, or adds it. Returns 0 or -ENOMEM. */
 static int find_column(struct csv *c, const char *name, __u32 *ret_number)
 {
 	const __u64 hash = tsct_hash(0, name, strlen(name));
@@ -72,7 +72,7 @@ static int list_columns(struct csv *c, const struct tsct_export *x)
 }
 
 /*
- * Writes the names of the columns. None needs quotes, because field names are C identifiers.
+ * Writes the names of the columns. No name needs quotes, because field names are C identifiers.
  * A field with the name of one of the exporter's own columns gets the prefix "field.".
  */
 static void put_header(struct csv *c, FILE *to)
@@ -131,8 +131,8 @@ static void free_csv(struct tsct_export *x)
 /* ---- rows -------------------------------------------------------------- */
 
 /*
- * Writes a text. Quotes it unless it is plain: some readers strip blanks at its ends, and an
- * empty text differs from an empty cell.
+ * Writes a text. Quotes special characters; blanks at the ends, which some readers would
+ * strip; and an empty text, which differs from an empty cell.
  */
 static void put_text(FILE *to, const char *text, size_t len)
 {
@@ -183,7 +183,7 @@ static void put_value(struct csv *c, FILE *to, const struct tsct_value *v)
 		fprintf(to, "%lld", tsct_value_integer(v));
 }
 
-/* Writes the error bound of an event's time; an empty cell if the bound is unknown. */
+/* Writes the error bound of an event's time. If the bound is unknown, the cell is empty. */
 static void put_error(struct csv *c, const struct tsct_export *x,
 		      const struct tsct_trace_event *e)
 {

@@ -18,10 +18,10 @@
 #include "lib/ctf/recording.h"
 #include "lib/ctf/whole_io.h"
 
-/* Size at which a packet is written, bytes; an event has less than 64 KiB */
+/* A packet of this size or more is written, bytes. An event has less than 64 KiB */
 #define FULL	65536
 
-/* Name of the clock, and the character before each JSON text, in the metadata of CTF 2 */
+/* In the metadata of CTF 2: name of the clock, and character before each JSON text */
 #define CLOCK		"realtime"
 #define SEPARATOR	0x1e
 
@@ -43,7 +43,7 @@ struct ctf_event {
 
 struct stream {
 	__u32 stream, cpu, node;
-	__u8 *packet;		/* current packet; NULL: the stream has no event yet */
+	__u8 *packet;		/* current packet; NULL: nothing was written to the stream yet */
 	size_t len;
 	struct ctf_packet head;
 };
@@ -67,7 +67,7 @@ static int flush_packet(const struct tsct_export *x, struct stream *s)
 
 	s->head.content_bits = s->head.packet_bits = s->len * 8;
 	memcpy(s->packet, &s->head, sizeof(s->head));
-	/* Other recordings of a node have files of their own. */
+	/* Each recording of a node has files of its own. */
 	if (x->nr_nodes > 1)
 		snprintf(name, sizeof(name), "%s_%u_%u", channel, s->node, s->cpu);
 	else
@@ -85,8 +85,8 @@ static int flush_packet(const struct tsct_export *x, struct stream *s)
 }
 
 /*
- * Begins the first packet of a file. This packet stays empty: readers count losses between
- * packets, so after an empty packet they also count losses before the first event.
+ * Writes the first packet of a file, which is empty: readers count losses between two packets,
+ * so an empty first packet makes them count also the losses before the first event.
  */
 static int start_packet(const struct tsct_export *x, struct stream *s, __u64 ns,
 			__u64 discarded)
@@ -101,7 +101,7 @@ static int start_packet(const struct tsct_export *x, struct stream *s, __u64 ns,
 	s->head = (struct ctf_packet) {
 		.magic = TSCT_CTF_MAGIC, .stream_id = s->stream, .cpu = s->cpu,
 		.node = tsct_recording_node_of(x->rec, s->node),
-		/* Does not count losses before the selected part of the recording. */
+		/* Do not count losses before the selected part of the recording. */
 		.discarded = x->from_ns > x->begin_ns ? discarded : 0,
 	};
 	memcpy(s->head.uuid, c->uuid, sizeof(c->uuid));
@@ -223,7 +223,7 @@ static int put_metadata(const struct tsct_export *x, const __u8 uuid[16],
 /*
  * ---- the metadata of CTF 2 ------------------------------------------------
  *
- * A sequence of fragments, JSON texts.
+ * The metadata is a sequence of fragments, which are JSON texts.
  */
 
 /* Writes a fragment, and frees it. Returns 0 or -ENOMEM (also if @fragment is NULL). */
@@ -239,7 +239,7 @@ static int put_fragment(FILE *to, json_t *fragment)
 	return 0;
 }
 
-/* Makes the class of a number. @role: role of the field; NULL: none */
+/* Makes the field class of a number. @role: role of the field in CTF; NULL: none */
 static json_t *number_class(__u8 type, const char *role)
 {
 	const char *name = type == TSCT_TYPE_F32 || type == TSCT_TYPE_F64 ?
@@ -254,7 +254,7 @@ static json_t *number_class(__u8 type, const char *role)
 	return class;
 }
 
-/* Name of the class of the numbers of system calls, by the type of the field */
+/* Writes the name of the field class for numbers of system calls, of fields of type @type */
 static void name_syscalls(__u8 type, char name[16])
 {
 	snprintf(name, 16, "syscall_%s", tsct_field_types[type].name);
@@ -288,7 +288,7 @@ static json_t *new_structure(void)
 	return json_pack("{s:s, s:[]}", "type", "structure", "member-classes");
 }
 
-/* Adds a member to a structure; takes over @class. */
+/* Adds a member to a structure. The structure then owns @class. */
 static void add_member(json_t *structure, const char *name, json_t *class)
 {
 	json_array_append_new(json_object_get(structure, "member-classes"),
@@ -352,7 +352,7 @@ static json_t *trace_of(const struct tsct_export *x)
 			 environment_of(x), "packet-header-field-class", header);
 }
 
-/* `precision` is the largest error bound of all times, `accuracy` their distance from UTC. */
+/* `precision` is the largest error bound of all times, `accuracy` the largest distance from UTC. */
 static json_t *clock_of(const struct tsct_export *x, __s64 offset_s)
 {
 	const __u64 error = tsct_export_error_ns(x);
@@ -373,7 +373,7 @@ static json_t *clock_of(const struct tsct_export *x, __s64 offset_s)
 	return clock;
 }
 
-/* Defines the class of a field of type @type that has the number of a system call. */
+/* Returns a fragment with the class of fields of type @type that have numbers of system calls. */
 static json_t *syscalls_of(__u8 type)
 {
 	json_t *class = number_class(type, NULL), *mappings = json_object();
@@ -422,7 +422,7 @@ static json_t *stream_of(const struct tsct_export *x, __u32 stream)
 			 "event-record-common-context-field-class", context);
 }
 
-/* The event's kind has no place in CTF, so it is an attribute. */
+/* CTF has no member for the kind of an event, so the kind is an attribute. */
 static json_t *event_of(const struct tsct_export_def *d)
 {
 	json_t *payload = new_structure();
@@ -474,8 +474,8 @@ static int finish_stream(const struct tsct_export *x, struct stream *s)
 	const __u64 end = x->end_ns - c->offset_s * NS_PER_S;
 	const size_t location = (size_t)(s - c->streams) % x->rec->nr_locations;
 	const __u64 total = tsct_loss_total(&x->rec->streams[s->stream].loss[location]);
-	/* Number of events lost at this location: all, or if the selected times end before
-	 * the recording, those lost up to the last exported event */
+	/* Number of lost events at this location: in total or, if the selected times end
+	 * before the recording, up to the last exported event */
 	const __u64 lost = x->to_ns <= x->end_ns || total < s->head.discarded ?
 		s->head.discarded : total;
 	bool more = lost > s->head.discarded;
@@ -540,10 +540,10 @@ static int begin_ctf(struct tsct_export *x)
 	c->dirfd = open(x->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (c->dirfd < 0)
 		return -errno;
-	/* The clock's offset is close to all times, as readers that use doubles are exact
-	 * only for small numbers. */
+	/* Make the times small by a clock offset near all times: readers that use doubles
+	 * are exact only for small numbers. */
 	c->offset_s = x->begin_ns / NS_PER_S - (x->begin_ns % NS_PER_S < 0);
-	/* An export is a trace of its own, with a UUID of its own. */
+	/* The export is another trace than the recording, so it has another UUID. */
 	if (tsct_recording_random_uuid(c->uuid))
 		return -EIO;
 	c->nr_streams = x->rec->nr_streams * nr;

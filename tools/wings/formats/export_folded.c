@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Exports the stacks of events as folded stacks, for flame graphs: a line for each stack, with
- * its functions from the outermost to the innermost, and the number of events; with --off-cpu,
- * the time that threads did not run after switches. Omits events without the field `stack`.
+ * Exports the stacks of events as folded stacks, for flame graphs: each line has the functions
+ * of a stack, the outermost first, and the number of its events; with --off-cpu, the time that
+ * threads did not run after switches with the stack. Omits events without the field `stack`.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,12 +14,12 @@
 
 struct folded {
 	struct tsct_stacks *stacks;
-	/* number of events, or time, ns: by index of the stack; for unknown stacks, by node */
+	/* number of events or time, ns: by index of the stack; of unknown stacks, by node */
 	__u64 *events, *unknown;
 	bool any;		/* an event has a stack */
 };
 
-/* Adds to the weight of a stack. @stack: index plus 2; 1: unknown; 0: none */
+/* Adds @weight to a stack. @stack: index plus 2; 1: an unknown stack; 0: no stack */
 static void add_weight(struct tsct_export *x, __u32 node, __u64 stack, __u64 weight)
 {
 	struct folded *f = x->own;
@@ -30,7 +30,7 @@ static void add_weight(struct tsct_export *x, __u32 node, __u64 stack, __u64 wei
 		f->unknown[node] += weight;
 }
 
-/* Adds the time that a thread did not run to the stack of the preceding switch. */
+/* Adds the time that a thread did not run to the stack of the switch before. */
 static int add_time(struct tsct_export *x, const struct tsct_state_time *time)
 {
 	add_weight(x, time->thread->node, time->thread->own,
@@ -77,14 +77,14 @@ static int count_event(struct tsct_export *x, const struct tsct_export_event *ev
 	return 0;
 }
 
-/* Writes a name, and replaces the characters that separate names and lines. */
+/* Writes a name. Replaces the characters that separate names or lines. */
 static void put_name(FILE *to, const char *name)
 {
 	for (; *name; name++)
 		putc(*name == ';' ? ':' : (unsigned char)*name < ' ' ? '_' : *name, to);
 }
 
-/* Writes the line of a stack. @node: name of the stack's node; NULL: not written */
+/* Writes the line of a stack. @node: name of the stack's node; NULL: do not write it */
 static void put_line(FILE *to, const char *node, const struct tsct_stack *stack, __u64 events)
 {
 	__u32 i;

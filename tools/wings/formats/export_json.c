@@ -15,8 +15,8 @@
 #include "lib/export/export.h"
 #include "lib/query/value_text.h"
 
-/* Thread id that is shown for the idle thread of CPU 0; that of CPU n is IDLE_TID + n. In
- * the recording, all idle threads have id 0. */
+/* Thread ID that is shown for the idle thread of CPU 0. CPU n's idle thread has the ID
+ * IDLE_TID + n. In the recording, all idle threads have ID 0. */
 #define IDLE_TID	(1LL << 22)
 
 struct json {
@@ -52,7 +52,7 @@ static void put_integer(struct json *j, const char *key, __s64 value)
 		j->line.len += (size_t)(tsct_json_put_signed(at, value) - at);
 }
 
-/* Writes an error bound; null if it is unknown. */
+/* Writes an error bound; null if the bound is unknown. */
 static void put_error(struct json *j, const char *key, __u64 error_ns)
 {
 	if (error_ns <= INT64_MAX) {
@@ -63,7 +63,7 @@ static void put_error(struct json *j, const char *key, __u64 error_ns)
 	put_raw(j, "null");
 }
 
-/* Writes a time in us with a resolution of 1 ns, as digits: a double has too few. */
+/* Writes a time in us, with three decimals. A double would have too few digits. */
 static void put_time(struct tsct_export *x, __s64 ns)
 {
 	struct json *j = x->own;
@@ -150,7 +150,7 @@ static int begin_json(struct tsct_export *x)
 	if (!x->own)
 		return -ENOMEM;
 	fputs("{\"displayTimeUnit\":\"ns\",", x->file);
-	/* Written as a number, although it exceeds 2^53: readers of this member expect one. */
+	/* Readers of this member expect a number, although the number exceeds 2^53. */
 	if (x->relative)
 		fprintf(x->file, "\"baseTimeNanoseconds\":%lld,", x->begin_ns);
 	fputs("\"traceEvents\":[", x->file);
@@ -162,7 +162,7 @@ static int begin_json(struct tsct_export *x)
 	return err;
 }
 
-/* Writes a thread's name; called for a new thread, and when the name becomes known. */
+/* Writes a thread's name, if the thread is new or the name has become known. */
 static int put_thread(struct tsct_export *x, struct tsct_thread *thread)
 {
 	struct tsct_thread *process;
@@ -187,12 +187,12 @@ static int put_thread(struct tsct_export *x, struct tsct_thread *thread)
 
 /* ---- events ------------------------------------------------------------ */
 
-/* Selection of an event's fields: all fields, numeric fields, or the other fields */
+/* Selection of an event's fields: all fields; numeric fields; fields that are not numeric */
 enum which { ALL, NUMBERS, OTHERS };
 
 /*
- * Returns true for values drawn as a counter; other fields of the event become
- * arguments.
+ * Returns true for values that are drawn as counters. Other values become
+ * arguments of the event.
  */
 static bool is_number(const struct tsct_value *v)
 {
@@ -201,7 +201,7 @@ static bool is_number(const struct tsct_value *v)
 	return tsct_value_is_float(v) && isfinite(tsct_value_double(v));
 }
 
-/* Writes a value. If it is an argument of a system call and has a text, writes that text. */
+/* Writes a value: as text, if the value is an argument of a system call that has a text. */
 static void put_value(struct json *j, const struct tsct_export *x,
 		      const struct tsct_export_event *ev, const struct tsct_value *v)
 {
@@ -232,7 +232,7 @@ static void put_fields(struct json *j, const struct tsct_export *x,
 		put_value(j, x, ev, &v);
 		gap = ",";
 	}
-	/* Field names are C identifiers, so names with a dot can only be the exporter's own. */
+	/* A name with a dot is the exporter's own, because field names are C identifiers. */
 	if (which != NUMBERS) {
 		put_raw(j, gap);
 		put_integer(j, "\"tsctrace.cpu\":", ev->e->cpu);
@@ -242,7 +242,7 @@ static void put_fields(struct json *j, const struct tsct_export *x,
 static int put_event(struct tsct_export *x, const struct tsct_export_event *ev,
 		     const char *phase)
 {
-	/* Viewers match the end of a slice with its begin by name. */
+	/* Viewers match a slice's end with its begin by name: write the name that the begin has. */
 	const struct tsct_event_def *def = ev->act != TSCT_ACT_CLOSE ? ev->e->def :
 		x->defs[x->slice_defs[tsct_export_open_slice(x, ev->thread, ev->frame)]].def;
 	struct json *j = put_frame(x, ev, phase, def->name,
@@ -282,7 +282,7 @@ static int put_end(struct tsct_export *x, const struct tsct_export_event *ev)
 	return put_event(x, ev, "E");
 }
 
-/* Writes a send or receive as an empty slice, as viewers draw arrows only between slices. */
+/* Writes a send or receive as a slice of length 0: viewers draw arrows only between slices. */
 static int put_message(struct tsct_export *x,
 		       const struct tsct_export_event *ev, const char *phase)
 {

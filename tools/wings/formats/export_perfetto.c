@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Exports Perfetto's own format: a sequence of packets. Numbers in brackets are those of fields in
- * Perfetto's protos. Each name is written once, in the first packet that needs it. Threads whose
- * process is unknown are shown in a process that stands for their node.
+ * Exports Perfetto's own format: a sequence of packets. A number in brackets is the number of a
+ * field in Perfetto's protos. Each name is written once, in the first packet that needs it.
+ * Threads whose process is unknown are shown in a process that stands for their node.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 /*
  * ---- protobuf messages: fields in the order of the calls ----------------------
  *
- * There is one pass: a message's length has one byte, and more only if its contents need that.
+ * A message's length gets one byte; pb_end() makes room for more if the contents are long.
  */
 #define PB_NUMBER_MAX	20	/* largest size of a tag and a number, bytes */
 
@@ -30,7 +30,7 @@ static inline __u8 *pb_varint_(__u8 *at, __u64 value)
 	return at;
 }
 
-/* Returns room for a field's tag, a number and @len bytes; NULL: out of memory, see to->failed */
+/* Makes room for a field's tag, a number and @len bytes; NULL (to->failed): out of memory */
 static inline __u8 *pb_room_(struct tsct_text *to, size_t len)
 {
 	return to->room - to->len >= PB_NUMBER_MAX + len ? (__u8 *)to->at + to->len :
@@ -45,13 +45,13 @@ static inline void pb_number(struct tsct_text *to, __u32 field, __u64 value)
 		to->len = (size_t)(pb_varint_(pb_varint_(at, field << 3), value) - (__u8 *)to->at);
 }
 
-/* A field of type int32, whose negative values have 64 bits */
+/* Writes a field of type int32. Negative values have 64 bits. */
 static inline void pb_int32(struct tsct_text *to, __u32 field, __s64 value)
 {
 	pb_number(to, field, (__u64)(__s32)value);
 }
 
-/* A field of type fixed64 or double */
+/* Writes a field of type fixed64 or double. */
 static inline void pb_fixed64(struct tsct_text *to, __u32 field, const void *value)
 {
 	__u8 *at = pb_room_(to, 0);
@@ -79,7 +79,7 @@ static inline void pb_string(struct tsct_text *to, __u32 field, const char *text
 	pb_bytes(to, field, text, strlen(text));
 }
 
-/* Begins a field that is a message. Returns its place, for pb_end(). */
+/* Begins a field that is a message. Returns the message's position, for pb_end(). */
 static inline size_t pb_begin(struct tsct_text *to, __u32 field)
 {
 	__u8 *at = pb_room_(to, 0);
@@ -108,7 +108,7 @@ static inline void pb_end(struct tsct_text *to, size_t begin)
 	to->len += more;
 }
 
-/* A text of any bytes, as UTF-8 */
+/* Writes a text that may have any bytes, as valid UTF-8. */
 static inline void pb_text(struct tsct_text *to, __u32 field, const char *text, size_t len)
 {
 	const size_t begin = pb_begin(to, field);
@@ -119,11 +119,11 @@ static inline void pb_text(struct tsct_text *to, __u32 field, const char *text, 
 	pb_end(to, begin);
 }
 
-/* Flags of a packet: clears Perfetto's interned data; needs the interned data */
+/* Flags of a packet: the packet clears Perfetto's interned data; the packet needs interned data */
 #define STATE_CLEARED	1
 #define STATE_NEEDED	2
 
-/* Ranges of track numbers, which do not overlap */
+/* Each kind of track has its own range of track numbers */
 #define TRACK_THREAD	(1ULL << 60)
 #define TRACK_COUNTER	(2ULL << 60)
 #define TRACK_NODE	(3ULL << 60)
@@ -134,27 +134,27 @@ static inline void pb_text(struct tsct_text *to, __u32 field, const char *text, 
 #define FIELD_BITS	5
 _Static_assert(TSCT_FIELDS_MAX <= 1 << FIELD_BITS, "names of fields");
 
-/* The thread that runs on a CPU, as the file shows it */
+/* The thread that runs on a CPU according to the file */
 struct cpu_thread {
 	bool any;		/* the file has a switch on this CPU */
-	__u32 location;		/* of the last switch: of several recorders of the CPU */
+	__u32 location;		/* location of the last switch: each recorder has its own */
 	__u32 tid;
 	char name[TSCT_THREAD_NAME_MAX];
-	__u64 blind;		/* end of the last loss of switches that was written, tick */
+	__u64 blind;		/* tick at which the last written loss of switches ended */
 };
 
-#define OUT_BYTES	65536	/* size from which on the packets are written to the file */
+#define OUT_BYTES	65536	/* packets of this size in total are written to the file, bytes */
 
 struct perfetto {
 	struct tsct_text out;	/* packets that are not in the file yet */
-	size_t packet;		/* place of the packet that is being written */
-	/* one flag per event definition: names of event and fields were written */
+	size_t packet;		/* position of the packet that is being written */
+	/* by event definition: the names of the event and of its fields were written */
 	bool *named;
-	bool *counted;	/* one flag per node and event definition: its tracks exist */
+	bool *counted;	/* by node and event definition: the counter tracks were written */
 	struct tsct_stacks *stacks;
-	/* by index: this stack, this frame was written */
+	/* flags by index: the stack was written; the frame was written */
 	bool *stack_named, *frame_named;
-	/* by the first location of the CPU; NULL: no scheduling is exported */
+	/* by the CPU's first location; NULL: scheduling is not exported */
 	struct cpu_thread *cpus;
 };
 
@@ -166,8 +166,7 @@ static __u64 field_name(__u32 def, __u32 field)
 	return ((__u64)def << FIELD_BITS | field) + 1;
 }
 
-/* Returns the interned ID of the name "tsctrace.cpu"; it is above the IDs of the field
- * names of all event definitions. */
+/* Returns the interned ID of the name "tsctrace.cpu", which is above the IDs of all field names. */
 static __u64 cpu_name(const struct tsct_export *x)
 {
 	return field_name(x->nr_defs, 0);
@@ -185,11 +184,11 @@ static __u64 kind_name(const struct tsct_export *x)
 /* CLOCK_BOOTTIME, the clock of scheduler events; our files define it as equal to CLOCK_REALTIME */
 #define CLOCK_BOOT	6
 
-/* Stands for the thread that runs on a CPU while it is unknown. Linux has no such number. */
+/* Thread ID that stands for an unknown thread on a CPU. Linux threads have lower IDs. */
 #define NOT_RECORDED	(1U << 30)
 #define NOT_RECORDED_NAME "not recorded"
 
-/* State of a thread whose real state is unknown: Perfetto has no name for this one. */
+/* State of a thread whose real state is unknown. Perfetto has no name for this state. */
 #define STATE_UNKNOWN	0x1000
 
 /* ---- packets ----------------------------------------------------------- */
@@ -199,7 +198,7 @@ static struct tsct_text *out_of(const struct tsct_export *x)
 	return &((struct perfetto *)x->own)->out;
 }
 
-/* Begins a packet [1], of which the caller writes fields below 10. */
+/* Begins a packet [1]. The caller writes the fields below 10 and field 10. */
 static struct tsct_text *begin_packet(struct tsct_export *x)
 {
 	struct perfetto *p = x->own;
@@ -208,7 +207,7 @@ static struct tsct_text *begin_packet(struct tsct_export *x)
 	return &p->out;
 }
 
-/* Returns 0 or -ENOMEM; errors of the file are tested by the front end. */
+/* Ends the packet. Returns 0 or -ENOMEM. The front end checks for errors of the file. */
 static int end_packet(struct tsct_export *x)
 {
 	struct perfetto *p = x->own;
@@ -286,7 +285,7 @@ static __u64 counter_track(__u32 node, __u32 def, __u32 field)
 struct track_descriptor {
 	__u64 uuid, parent;		/* parent: 0: none */
 	const char *name, *process, *thread, *category;	/* NULL: it has none */
-	const char *const *labels;	/* of a process; ends with NULL */
+	const char *const *labels;	/* labels of a process; NULL ends the array */
 	__s32 pid, tid;
 };
 
@@ -326,8 +325,8 @@ static int put_track(struct tsct_export *x, const struct track_descriptor *t)
 	return end_packet(x);
 }
 
-/* Describes the largest errors of all times, for the label of a process: the format has no
- * field for errors. If nodes were never compared, all errors are "unknown". */
+/* Writes a label of a process with the largest error bounds of all times, because the format
+ * has no field for them. If the nodes' clocks were never compared, all bounds are "unknown". */
 static void label_errors(const struct tsct_export *x, char *text, size_t size)
 {
 	static const char *const names[TSCT_EXPORT_ERRORS] = {
@@ -352,7 +351,7 @@ static void label_errors(const struct tsct_export *x, char *text, size_t size)
 	}
 }
 
-/* Returns a process's number in the export, 31 bits: nodes after the 256th share numbers. */
+/* Returns a process's number in the export, 31 bits. Nodes after the 256th reuse numbers. */
 static __s32 pid_of(const struct tsct_export *x, __u32 node, __u32 tgid)
 {
 	return (__s32)(tsct_export_pid(x, node, tgid) & INT32_MAX);
@@ -372,8 +371,8 @@ static int put_process(struct tsct_export *x, struct tsct_thread *p)
 	});
 }
 
-/* Writes the track of a thread. An idle thread gets no thread descriptor: all idle threads
- * have the same id, which Perfetto does not accept. */
+/* Writes the track of a thread. An idle thread gets no thread descriptor, because Perfetto
+ * does not accept several threads with ID 0. */
 static int put_thread(struct tsct_export *x, struct tsct_thread *t)
 {
 	char title[TSCT_THREAD_LABEL_MAX];
@@ -426,7 +425,7 @@ static int put_nodes(struct tsct_export *x)
 	int err = 0;
 
 	label_errors(x, label, sizeof(label));
-	/* trace-ctl align puts the export beside other traces of that timeline. */
+	/* By this label, trace-ctl align finds other traces of the same timeline. */
 	snprintf(timeline, sizeof(timeline), "timeline: %u of master %llu", t->number, t->master);
 	for (i = 0; i < x->nr_nodes && !err; i++)
 		if (!x->rec->nodes[i].same)
@@ -543,7 +542,7 @@ static void put_integer(struct tsct_text *to, const struct tsct_value *v)
 
 	if (call)
 		pb_string(to, 6, call);
-	else	/* signed, a pointer, which Perfetto shows in hexadecimal, or unsigned */
+	else	/* int; pointer, shown in hexadecimal; uint */
 		pb_number(to, v->field->type > TSCT_TYPE_U64 ? 4 :
 			  v->field->format == TSCT_FORMAT_HEX ? 7 : 3,
 			  (__u64)tsct_value_integer(v));
@@ -607,7 +606,7 @@ static void put_fields(struct tsct_export *x, const struct tsct_export_event *ev
 
 /* ---- events ------------------------------------------------------------ */
 
-/* The names of a definition and its fields: the packet of its first event has them. */
+/* Writes the names of a definition and its fields, in the packet of the first such event. */
 static void put_def(struct tsct_export *x, __u32 def)
 {
 	const struct tsct_event_def *d = x->defs[def].def;
@@ -621,8 +620,8 @@ static void put_def(struct tsct_export *x, __u32 def)
 	pb_end(to, interned);
 }
 
-/* Writes an event with definition @def on a track. @fields: with all annotations; @count: value of
- * a counter, or NULL */
+/* Writes an event with definition @def on a track. @fields: write all annotations; @count: value
+ * of a counter, or NULL */
 static int put_event(struct tsct_export *x, const struct tsct_export_event *ev, __u32 def,
 		     enum track_type type, __u64 track, bool fields, const struct tsct_value *count)
 {
@@ -680,8 +679,8 @@ static bool is_number(const struct tsct_value *v)
 		(tsct_value_is_integer(v) && !tsct_value_syscall(v));
 }
 
-/* Writes each number of an event to its own counter track. The first of these track
- * events has all fields of the event as annotations. */
+/* Writes each number of an event to its own counter track. The first counter's
+ * track event has all fields of the event as annotations. */
 static int put_counts(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	struct perfetto *p = x->own;
@@ -717,10 +716,10 @@ static int put_counts(struct tsct_export *x, const struct tsct_export_event *ev)
 
 /*
  * Perfetto makes its tables `sched` and `thread_state` from the events of the scheduler: a thread
- * runs on a CPU from a switch to it until the next switch of that CPU. So the file has each
- * recorded switch, and where the running thread is unknown, switches to and from NOT_RECORDED.
+ * runs on a CPU from a switch to the thread until the CPU's next switch. So the file has all
+ * recorded switches, and switches to and from NOT_RECORDED where the running thread is unknown.
  *
- * Perfetto identifies threads only by number, which is ambiguous with several nodes: writes none.
+ * With several nodes, the file has no scheduling: Perfetto would confuse threads with the same ID.
  */
 
 static struct cpu_thread *cpu_of(const struct tsct_export *x, __u32 location)
@@ -728,7 +727,7 @@ static struct cpu_thread *cpu_of(const struct tsct_export *x, __u32 location)
 	return &((struct perfetto *)x->own)->cpus[tsct_recording_cpu_of(x->rec, location)];
 }
 
-/* Begins an event of the scheduler [@field] of the thread @tid, in a bundle of its CPU [1]. */
+/* Begins a scheduler event [@field] of the thread @tid, in an event bundle of the CPU [1]. */
 static struct tsct_text *begin_ftrace(struct tsct_export *x, __u32 location, __s64 ns, __u32 tid,
 				      __u32 field, size_t places[3])
 {
@@ -763,8 +762,8 @@ static void put_comm(struct tsct_text *to, __u32 field, const char *comm)
 	pb_text(to, field, comm, strnlen(comm, TSCT_THREAD_NAME_MAX));
 }
 
-/* Writes a switch to the thread @tid. @e: the recorded event; NULL: none was recorded: the
- * previous thread may have stopped, or @tid runs already */
+/* Writes a switch to the thread @tid. @e: the recorded event; NULL: no switch was recorded
+ * here, only the thread that runs becomes known or unknown */
 static int put_switch(struct tsct_export *x, __u32 location, __s64 ns, __u32 tid,
 		      const char *title, const struct tsct_trace_event *e)
 {
@@ -789,7 +788,7 @@ static int put_switch(struct tsct_export *x, __u32 location, __s64 ns, __u32 tid
 	return end_ftrace(x, location, places);
 }
 
-/* Writes that from @ns on, it is unknown which thread runs on a CPU. */
+/* Writes that the thread that runs on a CPU is unknown from @ns on. */
 static int put_unknown(struct tsct_export *x, __u32 location, __s64 ns)
 {
 	const struct cpu_thread *cpu = cpu_of(x, location);
@@ -864,9 +863,9 @@ static bool is_of_all(const struct tsct_recording *rec, __u32 location)
 	return processes && !strcmp(processes, "all");
 }
 
-/* Returns true if another recorder of the node records the switches of a location, too, and the
- * file has those: of the recorders at a time, those of the first one of all processes, or else of
- * the first one. */
+/* Returns true if the file has the switches of a CPU by another recorder than @location's. Of
+ * several recorders at a time, the file has those by the first one that records all processes,
+ * else those by the first one. */
 static bool is_recorded_twice(const struct tsct_export *x, __u32 location)
 {
 	const bool of_all = is_of_all(x->rec, location);
@@ -880,8 +879,8 @@ static bool is_recorded_twice(const struct tsct_export *x, __u32 location)
 	return false;
 }
 
-/* The file has the switches of a CPU by the recorder of event @e from now on, which may not know
- * the thread that ran by another one. */
+/* From now on, the file has a CPU's switches by the recorder of event @e. Ends the run of a
+ * thread that another recorder's switches showed, unless @e shows the thread, too. */
 static int change_recorder(struct tsct_export *x, const struct tsct_trace_event *e)
 {
 	const struct cpu_thread *cpu = cpu_of(x, e->location);
@@ -894,7 +893,7 @@ static int change_recorder(struct tsct_export *x, const struct tsct_trace_event 
 				min(run->seen, e->tick) : e->tick));
 }
 
-/* Writes the scheduling that an event shows. */
+/* Writes the scheduler's events that an event shows. */
 static int put_scheduling(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	const enum tsct_kernel_event kernel = x->defs[ev->def].kernel;
@@ -916,7 +915,7 @@ static int put_scheduling(struct tsct_export *x, const struct tsct_export_event 
 	return err || kernel != TSCT_KERNEL_FORK ? err : put_fork(x, ev);
 }
 
-/* Ends the runs whose ends are not recorded. */
+/* Ends the runs of threads whose ends are not recorded. */
 static int end_scheduling(struct tsct_export *x)
 {
 	const struct cpu_thread *cpus = ((struct perfetto *)x->own)->cpus;
@@ -1007,7 +1006,7 @@ static int write_perfetto_event(struct tsct_export *x, const struct tsct_export_
 	return put_on_thread(x, ev, ev->def, ev->act == TSCT_ACT_OPEN ? SLICE_BEGIN : INSTANT, true);
 }
 
-/* Writes a last event that states the losses, as the format has no field for them. */
+/* Writes a last event that states the lost events, because the format has no field for them. */
 static int put_lost(struct tsct_export *x, __u64 lost)
 {
 	struct tsct_text *to;

@@ -6,7 +6,7 @@
 #include "lib/export/export.h"
 #include "lib/query/event_text.h"
 
-#define CHUNK	65536	/* size of the chunks in which lines are written, bytes */
+#define CHUNK	65536	/* lines are written to the file in chunks of this size, bytes */
 
 static int begin_text(struct tsct_export *x)
 {

@@ -20,14 +20,14 @@
 #include "tools/common/view.h"
 
 #define POLL_STEPS	100000	/* steps of SQLite between two checks for signals */
-#define LINE_SHOWN	76	/* maximum number of characters of the query that an error shows */
+#define LINE_SHOWN	76	/* largest number of characters of the query in an error message */
 
 struct query_job {
 	struct query q;
 	const char *sql, *output;	/* NULL: none */
 	bool json, csv, quiet;
 	struct output_file to;
-	long long rows;			/* number of rows written to it */
+	long long rows;			/* number of rows written to the database */
 };
 
 /* ---- options ----------------------------------------------------------- */
@@ -89,7 +89,7 @@ static const struct argp argp = {
 
 /* ---- words of a query -------------------------------------------------- */
 
-/* Returns the address after blanks and comments. */
+/* Returns the address of the first character that is not in a blank or comment. */
 static const char *skip_blanks(const char *at)
 {
 	const char *end;
@@ -109,8 +109,8 @@ static const char *skip_blanks(const char *at)
 
 #define WORD_MAX	512
 
-/* Copies the next word of a query, or text in quotes of any kind, which may be the name of a
- * table. Moves *at after it. Returns its address; NULL: there are no more. */
+/* Copies the next word of a query, or text in quotes of any kind: it may be the name of a table.
+ * Moves *at after the word. Returns the word's address; NULL: there are no more words. */
 static const char *next_word(const char **at, char word[WORD_MAX])
 {
 	const char *from, *end;
@@ -139,7 +139,7 @@ static const char *next_word(const char **at, char word[WORD_MAX])
 
 /* ---- errors ------------------------------------------------------------ */
 
-/* Prints the line of the query with a mark below the wrong place. */
+/* Prints the wrong line of the query, and a mark below the error. */
 static void show_place(const char *sql, const char *place)
 {
 	const char *from = place, *end, *at;
@@ -196,8 +196,8 @@ static int look_near_table(void *arg, const char *name, const struct query_type 
 	return 0;
 }
 
-/* Prints an error of SQLite about the query and, for an unknown name, the name that was
- * probably meant. Returns EXIT_USAGE. */
+/* Prints an error of SQLite about the query. For an unknown name, suggests a similar
+ * name. Returns EXIT_USAGE. */
 static int print_sql_error(struct query_job *j)
 {
 	static const char no_table[] = "no such table: ", no_column[] = "no such column: ";
@@ -305,7 +305,7 @@ static int prepare(struct query_job *j, sqlite3_stmt **ret)
 	return EXIT_DONE;
 }
 
-/* Prints why a query ended early. */
+/* Prints the reason why a query ended early. */
 static int print_failure(struct query_job *j, int err)
 {
 	progress_clear(&j->q.progress);
@@ -322,8 +322,8 @@ static int poll_sqlite(void *)
 
 /* ---- a database with all tables ---------------------------------------- */
 
-/* Appends the expression of a view for a column. In JSON, integers beyond 2^53 are texts. A
- * CAST to INTEGER restores s64 numbers, but changes the digits of larger ones. */
+/* Appends a view's expression for a column. In JSON, integers beyond 2^53 are texts. A CAST
+ * to INTEGER restores numbers of type s64, but changes the digits of larger numbers. */
 static void add_view_column(struct tsct_text *sql, const struct query_column *column)
 {
 	const char *name = column->field->name;
@@ -341,8 +341,8 @@ static void add_view_column(struct tsct_text *sql, const struct query_column *co
 	tsct_text_print(sql, " AS \"%s\"", column->name);
 }
 
-/* Writes the view of an event's name by @arg, which adds a row to the schema: CREATE VIEW would
- * read all views before it, so the time would grow with the square of their number. */
+/* Makes the view of an event's name. @arg: statement that adds a row to the schema. CREATE VIEW
+ * would read all earlier views, so the time would grow with the square of the number of views. */
 static int make_view(void *arg, const char *name, const struct query_type *types, __u32 nr)
 {
 	struct query_columns columns;
@@ -353,7 +353,7 @@ static int make_view(void *arg, const char *name, const struct query_type *types
 
 	if (output_interrupted())
 		return SQLITE_INTERRUPT;
-	/* SQLite keeps such names for itself. */
+	/* SQLite reserves names that begin with sqlite_. */
 	if (!types || !strncasecmp(name, "sqlite_", 7))
 		return 0;
 	err = query_columns_make(&columns, types, nr);
@@ -363,7 +363,7 @@ static int make_view(void *arg, const char *name, const struct query_type *types
 		add_view_column(&sql, &columns.all[i]);
 	tsct_text_print(&sql, " FROM events WHERE name = '%s' COLLATE NOCASE", name);
 	tsct_text_add(&sql, "", 1);
-	/* Events with too many fields for a table get none here, either. */
+	/* Events with too many fields have no table, so they get no view. */
 	if (err || sql.failed) {
 		err = err == -E2BIG ? 0 : SQLITE_NOMEM;
 	} else {
@@ -380,7 +380,7 @@ static int make_view(void *arg, const char *name, const struct query_type *types
 struct store {
 	struct query_job *job;
 	sqlite3 *to;
-	bool failed;		/* the error is of the database `to` */
+	bool failed;		/* flag: the error occurred in the database `to` */
 };
 
 static int store_table(void *arg, const char *name, const struct query_type *type, __u32)
@@ -409,7 +409,7 @@ static int store_views(struct store *s)
 	sqlite3_stmt *insert = NULL;
 	int err;
 
-	/* No event has a name with a blank. */
+	/* The index's name has blanks, so no event has the same name. */
 	err = sqlite3_exec(s->to, "CREATE INDEX \"events by name\" ON events(name COLLATE NOCASE)",
 			   NULL, NULL, NULL) ?:
 		sqlite3_db_config(s->to, SQLITE_DBCONFIG_DEFENSIVE, 0, NULL) ?:
@@ -422,7 +422,7 @@ static int store_views(struct store *s)
 	return err ? err : SQLITE_DONE;
 }
 
-/* Writes the rows of @stmt, or all tables if it is NULL, to the opened database. */
+/* Writes the rows of @stmt to the opened database. @stmt: NULL: write all tables */
 static int store_rows(struct query_job *j, sqlite3 *to, sqlite3_stmt *stmt)
 {
 	struct store s = { .job = j, .to = to };
@@ -532,17 +532,17 @@ static int open_sqlite(struct query *q)
 {
 	if (sqlite3_open_v2(":memory:", &q->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL))
 		return -ENOMEM;
-	/* Text in double quotes is always a name: a misspelled one is an error. */
+	/* Text in double quotes is always a name, so a misspelled name is an error. */
 	sqlite3_db_config(q->db, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
 	sqlite3_db_config(q->db, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
 	sqlite3_limit(q->db, SQLITE_LIMIT_ATTACHED, 0);
 	sqlite3_progress_handler(q->db, POLL_STEPS, poll_sqlite, NULL);
-	/* The first use registers these tables, which a query is not permitted to do. */
+	/* Register these tables by a first use, because a query is not permitted to do so. */
 	sqlite3_exec(q->db, "SELECT 1 FROM json_each('[]'), json_tree('[]')", NULL, NULL, NULL);
 	return 0;
 }
 
-/* Prints which events are missing, including those that only queries have found. */
+/* Prints which events are missing, including events that only the query has found missing. */
 static int print_missing(const struct query *q)
 {
 	struct tsct_loss_time *times = NULL;

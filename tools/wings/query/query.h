@@ -28,23 +28,23 @@ struct query {
 	const char *dir;
 	struct tsct_filter filter;
 
-	struct tsct_trace *trace;	/* only for the description of the recording */
+	struct tsct_trace *trace;	/* only its metadata are used */
 	const struct tsct_recording *rec;
 	int dirfd;
 	struct tsct_selection selection;
-	struct tsct_identity identity;	/* by query_identity() */
+	struct tsct_identity identity;	/* set by query_identity() */
 	bool has_identity;
-	bool exact;		/* fields as JSON have the form of QUERY_EXACT */
+	bool exact;		/* flag: JSON of fields has the form QUERY_EXACT */
 	__s64 begin_ns;
-	/* definitions that have events, sorted by name without regard to case, then kind */
+	/* definitions that have events, sorted by name (ignoring case), then by kind */
 	struct query_type *types;
 	__u32 nr_types;
 	struct tsct_stream_reader_kind **kinds;	/* event classes, by stream class */
 
 	sqlite3 *db;
-	bool declares;	/* SQLite is reading the declaration of a table, not the query */
-	struct tsct_text columns;	/* names of columns in use, each with a NUL */
-	/* hashes of reports of damage, to print each only once, however often files are read */
+	bool declares;	/* flag: SQLite is reading a table's declaration, not the query */
+	struct tsct_text columns;	/* names of all used tables' columns, each with a NUL */
+	/* hashes of damage reports, each of which is printed once even if a file is read again */
 	struct tsct_index damage;
 
 	struct progress progress;
@@ -54,12 +54,12 @@ struct query {
 
 /* ---- names: query_tables.c --------------------------------------------- */
 
-/* Makes the table @name if the recording has it, unless it was made before. Returns 0; -ENOENT:
- * there is no such table; or -errno. */
+/* Makes the table @name, unless it was made before. Returns 0; -ENOENT: the recording has no
+ * such table; or -errno. */
 int query_table_use(struct query *q, const char *name);
 
-/* Calls @take for the names of all tables until it returns a value other than 0, and returns
- * that value. Tables that are not of an event come first, with @type NULL. */
+/* Calls @take for the names of all tables until @take returns a value other than 0. Returns
+ * this value. Tables of events come last; for other tables, @type is NULL. */
 int query_table_each(struct query *q, int (*take)(void *arg, const char *name,
 		     const struct query_type *type, __u32 nr), void *arg);
 
@@ -86,14 +86,14 @@ void query_put_node(struct query_rows *r, __u32 node);
 /* Adds the row to the table. Returns 0 or -errno. */
 int query_end_row(struct query_rows *r);
 
-/* Returns true if the options select a part of the time between two ticks. */
+/* Returns true if the options select any part of the time between two ticks. */
 bool query_wants_time(const struct query *q, __u64 from, __u64 until);
 
 /* ---- spans, calls, messages, states: query_spans.c -------------------------- */
 
 enum query_walk { QUERY_NO_WALK, QUERY_SPANS, QUERY_CALLS, QUERY_STATES, QUERY_MESSAGES };
 
-/* Fill the tables. An error is in r->err. */
+/* Fill a table. Errors are stored in r->err. */
 void query_fill_walk(struct query_rows *r, enum query_walk kind);
 void query_fill_counts(struct query_rows *r);	/* query_counts.c */
 
@@ -105,33 +105,33 @@ void query_fill_counts(struct query_rows *r);	/* query_counts.c */
 	" cpu INTEGER, tid INTEGER, thread TEXT, pid INTEGER, process TEXT," \
 	" channel TEXT, name TEXT, kind TEXT"
 
-/* Registers the virtual table @name: of the events of @types, or of all (nr 0). Returns 0 or
- * -ENOMEM. */
+/* Registers the virtual table @name, with the events of @types. @all: the table is `events`.
+ * Returns 0 or -ENOMEM. */
 int query_events_register(struct query *q, const char *name, const struct query_type *types,
 			  __u32 nr, bool all);
 
-/* Replaces @text by the fields of an event as a JSON object with a NUL. Returns its length;
- * 0: out of memory. */
+/* Replaces @text by the fields of an event, as a JSON object with a NUL. Returns the
+ * object's length; 0: out of memory. */
 size_t query_fields(struct tsct_text *text, const struct query *q,
 		    const struct tsct_trace_event *e);
 
-/* Sets @want to all events that the options select. */
+/* Sets @want so that it selects the same times as the options. */
 struct query_want;
 void query_want_selected(const struct query *q, struct query_want *want);
 
-/* Returns the numbers of @types for a scan, see struct query_scan; NULL: out of memory */
+/* Returns query_scan.numbers for a table with the definitions @types; NULL: out of memory */
 __u32 **query_numbers_make(const struct query *q, const struct query_type *types, __u32 nr);
 void query_numbers_free(const struct query *q, __u32 **numbers);
 
 /* A column: all fields of one name, in the definitions of a table */
 struct query_column {
-	/* of the first definition that has it; among integers, of one that has the type u64 */
+	/* the field in the first definition that has it; of integers, in one with type u64 */
 	const struct tsct_field *field;
 	char *name;			/* unique in the table */
-	bool mixed;			/* types differ, as of integers and texts */
+	bool mixed;			/* flag: types differ, such as integer and text */
 };
 
-/* For each field of a definition: its column and, up to the first string, its offset */
+/* For each field of a definition: the column; and the offset, up to the first string field */
 struct query_layout {
 	__u16 column[TSCT_FIELDS_MAX];
 	__s32 offset[TSCT_FIELDS_MAX];	/* bytes; -1: varies */
@@ -146,7 +146,7 @@ struct query_columns {
 /* Finds the columns of the events of @types. Free @columns even after an error. */
 int query_columns_make(struct query_columns *columns, const struct query_type *types, __u32 nr);
 void query_columns_free(struct query_columns *columns);
-/* Returns the column's type in SQL, "" if it has none. */
+/* Returns the column's type in SQL; "": the column has no type */
 const char *query_column_type(const struct query_column *column);
 
 /* ---- reading events: query_scan.c -------------------------------------- */
@@ -154,71 +154,72 @@ const char *query_column_type(const struct query_column *column);
 /* Events that a scan returns */
 struct query_want {
 	__u64 from, to;			/* ticks, both included */
-	bool ordered;			/* in the order of time; else file by file */
-	/* -1: all; values that no event has are allowed */
+	bool ordered;			/* flag: events in the order of time; else file by file */
+	/* -1: all. Values that no event has are allowed */
 	__s64 cpu, tid;
-	/* NULL: all; case is ignored; not needed after query_scan_begin() */
+	/* NULL: all. Case is ignored. The texts are not used after query_scan_begin() */
 	const char *node, *name, *kind, *thread;
 };
 
-/* A scan of the recording's events, below the merging reader: events in the order of the files
- * cost no heap, and packets before the wanted time are not read. */
+/* A scan of the recording's events. It uses the readers of single streams, so a scan that
+ * needs no order of time needs no heap, and packets before the wanted time are not read. */
 struct query_scan {
 	struct query *q;
 	struct tsct_stream_reader_dir dir;
 	struct query_want want;
 	char *node;		/* copy of want.node */
-	/* number + 1 of each event's definition in the table, by class and ID; 0: not selected */
+	/* by class and event ID: number of the definition in the table, plus 1; 0: not selected */
 	__u32 **numbers;
-	bool **wanted;	/* flags for want.name and want.kind, by the same; NULL: all */
-	bool *threads;	/* flags for want.thread, by ID below THREADS_MAX; NULL: all */
-	struct tsct_stream_reader *s;	/* the stream of the present event */
-	struct tsct_stream_reader *streams;	/* all selected streams, or the present one */
+	bool **wanted;	/* by class and event ID: flag: want.name and want.kind match; NULL: all */
+	bool *threads;	/* by thread ID below THREADS_MAX: flag: want.thread matches; NULL: all */
+	struct tsct_stream_reader *s;	/* stream of the present event */
+	struct tsct_stream_reader *streams;	/* all selected streams (ordered), or the
+						 * present one */
 	__u32 nr;
 	struct tsct_order_cursor *heap;
 	struct tsct_order order;
-	__u32 class, location;		/* the next file, if not ordered */
+	__u32 class, location;		/* if not ordered: the next file */
 	__u64 read;		/* number of events read so far */
-	__u64 passed_bytes;	/* bytes of files that were read to their end */
-	bool first;			/* the first scan of the query, which shows the progress */
+	__u64 passed_bytes;	/* size of the files that were read to their end, bytes */
+	bool first;			/* flag: first scan of the query: it shows the progress */
 };
 
-/* Callback for damage; @arg: struct query. Prints each sentence once. */
+/* Callback for damage. Prints each sentence only once. @arg: struct query */
 void query_report(void *arg, const char *sentence);
 
-/* @numbers: as in struct query_scan, kept by the caller */
+/* @numbers: as in struct query_scan; the caller owns them */
 void query_scan_init(struct query_scan *scan, struct query *q, __u32 **numbers);
 void query_scan_free(struct query_scan *scan);
 
-/* Begins a scan, or begins it again. Returns 0 or -ENOMEM. */
+/* Begins a scan, or restarts it. Returns 0 or -ENOMEM. */
 int query_scan_begin(struct query_scan *scan, const struct query_want *want);
 
-/* Goes to the next event, scan->s->event. Returns 1; 0: no more events; -EINTR or -ENOMEM. */
+/* Moves to the next event, scan->s->event. Returns 1; 0: no more events; -EINTR or -ENOMEM. */
 int query_scan_next(struct query_scan *scan);
 
-/* Returns the threads of the recording, which the first call reads. */
+/* Returns the threads of the recording. The first call reads them. */
 const struct tsct_identity *query_identity(struct query *q);
 
-/* Returns the lowest tick whose time is at least @ns; UINT64_MAX, which no event has: no tick */
+/* Returns the lowest tick with a time of at least @ns; UINT64_MAX, which no event has: none */
 __u64 query_tick_at(const struct tsct_recording *rec, __s64 ns);
 
 /* ---- results: query_output.c ------------------------------------------- */
 
-/* QUERY_EXACT: JSON for Python's module json. No number is a text: integers have all digits, and
- * real numbers may be NaN and Infinity. A value that is JSON is embedded. */
+/* QUERY_EXACT: JSON for Python's module json. Numbers are never texts: integers have all digits,
+ * and real numbers may be NaN and Infinity. Values that are JSON are embedded, not quoted. */
 enum query_form { QUERY_TABLE, QUERY_JSON, QUERY_EXACT, QUERY_CSV };
 
 
-/* Writes a real number for QUERY_EXACT; returns the end of the text. @single: a float */
+/* Writes a real number for QUERY_EXACT. Returns the end of the text. @single: @value is a float */
 char *query_put_exact_real(char *at, double value, bool single);
 
-/* Writes all rows of @stmt to standard output, and clears @progress before. Returns SQLITE_DONE,
- * or the error of a step. */
+/* Clears @progress, then writes all rows of @stmt to standard output. Returns SQLITE_DONE, or
+ * the error of a step. */
 int query_print(sqlite3_stmt *stmt, enum query_form form, struct progress *progress);
 
-/* Writes all rows of @stmt to the table @table of the database @to. @typed: keeps the types of
- * columns, to which SQLite converts values; else values are unchanged. Returns SQLITE_DONE, or the
- * error of a step; *ret_failed: it is an error of @to. */
+/* Writes all rows of @stmt to the table @table of the database @to. @typed: keep the columns'
+ * types, to which SQLite converts values; else values are unchanged. Returns SQLITE_DONE, or the
+ * error of a step; *ret_failed: true if @to caused it. */
 int query_store(sqlite3_stmt *stmt, sqlite3 *to, const char *table, bool typed,
 		bool *ret_failed);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The table `counts`: the numbers of events, by one scan that makes no row of an event */
+/* The table `counts`: numbers of events. One scan counts the events without making rows of them */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -8,7 +8,7 @@
 
 #define RECENT	1024
 
-/* Events of a definition, thread and file */
+/* Number and times of the events of one definition, thread and file */
 struct count {
 	__u64 events, first, last;	/* first, last: ticks */
 	__u32 class, location, id, tid;
@@ -18,7 +18,7 @@ struct count_table {
 	struct count *all;
 	__u32 nr;
 	struct tsct_index index;	/* by class, ID, location and thread */
-	__u32 recent[RECENT];	/* index in `all` of a count that was found last, plus 1 */
+	__u32 recent[RECENT];	/* by hash: index in `all` of the last count found, plus 1 */
 };
 
 static struct count *find_count(struct count_table *c, const struct tsct_stream_reader *s)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The tables of events, for SQLite: `events` has all, and each name of an event is the name of
- * a table with a column per field. A table is registered when a query names it.
+ * The tables of events, for SQLite: `events` has all events; for each event name, a table of this
+ * name has its events, with a column per field. A table is registered when a query names it.
  *
  * Conditions on time, CPU, node, thread, name and kind narrow the scan. A scan may return more
  * events than the conditions select, but never fewer: SQLite compares each row again.
@@ -18,7 +18,7 @@
 #include "query.h"
 
 enum { TIME_NS, REL_NS, TICK, ERROR_NS, NODE, CPU, TID, THREAD, PID, PROCESS, CHANNEL, NAME,
-       KIND, FIELDS };	/* FIELDS: `fields`, or the first field */
+       KIND, FIELDS };	/* FIELDS: column `fields`, or the first field's column */
 
 #define COLUMNS_MAX	1900	/* SQLite allows 2000 */
 #define NEEDLESS	(1 << 20)	/* cost of a scan of all events */
@@ -32,7 +32,7 @@ struct events_table {
 	__u32 **numbers;		/* see struct query_scan */
 };
 
-/* The thread with a tid from tick `from` to `until` */
+/* The thread that has an ID from tick `from` to tick `until` */
 struct thread_at {
 	__u64 from, until;
 	__u32 node, tid;
@@ -44,7 +44,7 @@ struct events_cursor {
 	struct query_scan scan;
 	bool at_end;
 	struct tsct_error_cursor error_at;
-	struct tsct_text text;		/* text of a value, until SQLite has copied it */
+	struct tsct_text text;		/* buffer for the text of a value, which SQLite copies */
 	struct thread_at threads[THREADS_KEPT];	/* by the low bits of the tid */
 };
 
@@ -56,7 +56,7 @@ _Static_assert(sizeof(leading) / sizeof(*leading) == FIELDS, "a leading column h
 
 /* ---- columns of fields ------------------------------------------------- */
 
-/* A number that is shown as the name of a system call is a text. */
+/* Returns false also for numbers of system calls, which are shown as names. */
 static bool is_integer(const struct tsct_field *field)
 {
 	return field->type <= TSCT_TYPE_S64 && !tsct_ctf_is_syscall(field);
@@ -88,7 +88,7 @@ static bool is_leading(const char *name)
 	return false;
 }
 
-/* Returns true if SQLite, which ignores case, would take @name for another column. */
+/* Returns true if another column has the name @name. SQLite ignores case in names. */
 static bool is_taken(const struct query_columns *c, const char *name)
 {
 	__u32 i;
@@ -99,7 +99,7 @@ static bool is_taken(const struct query_columns *c, const char *name)
 	return is_leading(name);
 }
 
-/* Adds the field @also of a further definition. An unsigned type stands for all integers. */
+/* Adds field @also of another definition to a column. Among integer types, u64 stands for all. */
 static void join_types(struct query_column *c, const struct tsct_field *also)
 {
 	const struct query_column other = { .field = also };
@@ -111,7 +111,7 @@ static void join_types(struct query_column *c, const struct tsct_field *also)
 		c->mixed = true;
 }
 
-/* Finds or adds the column of a field: *ret_column. Adds underscores to a name that is taken. */
+/* Finds the column of a field, or adds it, with underscores if its name is taken. */
 static int add_column(struct query_columns *c, const struct tsct_field *field, __u16 *ret_column)
 {
 	struct query_column new = { .field = field };
@@ -277,7 +277,7 @@ static int events_connect(sqlite3 *db, void *arg, int, const char *const *argv,
 
 /* ---- plans ------------------------------------------------------------- */
 
-/* Returns true if a constraint can narrow a scan. @ret_reads_less: it reads less, too */
+/* Returns true if a constraint can narrow a scan. *ret_reads_less: the scan also reads less */
 static bool is_usable(sqlite3_index_info *info, int i, bool *ret_reads_less)
 {
 	const struct sqlite3_index_constraint *c = &info->aConstraint[i];
@@ -286,7 +286,7 @@ static bool is_usable(sqlite3_index_info *info, int i, bool *ret_reads_less)
 	if (!c->usable)
 		return false;
 	*ret_reads_less = c->iColumn <= TICK || c->iColumn == CPU || c->iColumn == NODE;
-	/* Each value of a list would need a scan of all events. */
+	/* For IN (list), SQLite would scan all events once for each value. */
 	if (!*ret_reads_less && sqlite3_vtab_in(info, i, -1))
 		return false;
 	switch (c->iColumn) {
@@ -303,13 +303,13 @@ static bool is_usable(sqlite3_index_info *info, int i, bool *ret_reads_less)
 	case THREAD:
 	case NAME:
 	case KIND:
-		/* The scan ignores case, so that it finds events under NOCASE, too. */
+		/* A scan ignores case, so it is correct also for COLLATE NOCASE. */
 		return equal && strcmp(sqlite3_vtab_collation(info, i), "RTRIM");
 	}
 	return false;
 }
 
-/* The plan is a text with two characters for each value: column, operator. */
+/* Makes the plan: a text with two characters, column and operator, for each value. */
 static int events_best_index(sqlite3_vtab *, sqlite3_index_info *info)
 {
 	double cost = NEEDLESS, rows = NEEDLESS, part;
@@ -460,8 +460,8 @@ static int events_eof(sqlite3_vtab_cursor *base)
 	return ((struct events_cursor *)base)->at_end;
 }
 
-/* A row ID is the event's place in the recording. It is equal in all scans, as SQLite joins the
- * parts of an OR by it. */
+/* The row ID is the event's place in the recording, which is equal in all scans: SQLite joins
+ * the parts of an OR by row ID. */
 static int events_row(sqlite3_vtab_cursor *base, sqlite3_int64 *ret)
 {
 	const struct query_scan *scan = &((struct events_cursor *)base)->scan;
@@ -485,7 +485,7 @@ static void put_unsigned(sqlite3_context *to, __u64 value)
 				    SQLITE_TRANSIENT);
 }
 
-/* Returns the text in valid UTF-8: in @buffer if it had to be converted. */
+/* Returns a text to SQLite as valid UTF-8. @buffer: memory for the conversion */
 static void put_text(sqlite3_context *to, struct tsct_text *buffer, const char *text, size_t len)
 {
 	char *clean;
@@ -499,7 +499,7 @@ static void put_text(sqlite3_context *to, struct tsct_text *buffer, const char *
 		sqlite3_result_error_nomem(to);
 }
 
-/* Returns a text that the recording keeps, such as a node's name. */
+/* Returns to SQLite a text that exists as long as the recording, such as a node's name. */
 static void put_name(sqlite3_context *to, struct tsct_text *buffer, const char *name)
 {
 	const char *at;
@@ -542,7 +542,7 @@ static void put_value(sqlite3_context *to, struct tsct_text *buffer, const struc
 	}
 }
 
-/* Puts field column @column of the event; NULL if it has no such field. */
+/* Returns the event's field in column @column to SQLite; NULL if the event has no such field. */
 static void put_field(sqlite3_context *to, struct events_cursor *c, const struct query_layout *at,
 		      __u32 column)
 {
@@ -605,7 +605,7 @@ size_t query_fields(struct tsct_text *text, const struct query *q,
 	return text->len;
 }
 
-/* Finds the event's thread and its process. */
+/* Finds the event's thread, and the thread's process. */
 static const struct thread_at *find_thread(struct events_cursor *c)
 {
 	const struct tsct_trace_event *e = &c->scan.s->event;
@@ -687,7 +687,7 @@ static int events_column(sqlite3_vtab_cursor *base, sqlite3_context *to, int col
 	return SQLITE_OK;
 }
 
-/* Eponymous only: no table is created by SQL. */
+/* No xCreate: SQL cannot create such tables, which exist by their names alone. */
 static const sqlite3_module events_module = {
 	.xConnect = events_connect, .xBestIndex = events_best_index,
 	.xDisconnect = events_disconnect, .xOpen = events_open, .xClose = events_close,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Writes the rows of a statement: as a table, as JSON, as CSV, or to a database. Memory does not
- * grow with the rows. */
+ * grow with the number of rows. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "query.h"
 
 #define CHUNK		65536	/* size of the chunks of output, bytes */
-#define MEASURED_ROWS	256	/* number of first rows whose cells determine the widths */
+#define MEASURED_ROWS	256	/* number of first rows that determine the widths */
 #define WIDTH_MAX	60	/* maximum width of a column; longer cells do not widen it */
 
 /* ---- names of columns -------------------------------------------------- */
@@ -98,8 +98,8 @@ static void add_json_text(struct tsct_text *to, const char *text, size_t len)
 		to->len += (size_t)(tsct_json_put_text(at, text, len) - at);
 }
 
-/* Appends a value for readers that accept all integers, and no number as text. Returns false if
- * the value has the same text in other JSON. */
+/* Appends a number in full, for readers that accept all integers and accept no numbers as text.
+ * Appends nothing and returns false if the value is not a number. */
 static bool add_exact(struct tsct_text *to, sqlite3_stmt *stmt, int i)
 {
 	char number[TSCT_JSON_NUMBER], *end = number;
@@ -160,8 +160,8 @@ static void add_json_row(struct tsct_text *to, sqlite3_stmt *stmt, char **names,
 	tsct_text_add(to, "}\n", 2);
 }
 
-/* Appends a field of CSV, in quotes if it has a special character, or is an empty text: a field
- * without quotes is NULL. */
+/* Appends a field of CSV. Quotes fields with special characters, and empty texts, because an
+ * empty field without quotes is NULL. */
 static void add_csv(struct tsct_text *to, const char *text, size_t len)
 {
 	size_t i;
@@ -197,7 +197,7 @@ static void add_csv_row(struct tsct_text *to, sqlite3_stmt *stmt)
 	tsct_text_add(to, "\n", 1);
 }
 
-/* A table whose first rows wait until the widths of columns are known */
+/* A table. Its first rows are stored until the widths of columns are known */
 struct aligned {
 	struct tsct_text cells;	/* each with a NUL */
 	int *width;		/* widths in characters; negative: right-aligned numbers */
@@ -320,7 +320,7 @@ int query_print(sqlite3_stmt *stmt, enum query_form form, struct progress *progr
 
 /* ---- a database -------------------------------------------------------- */
 
-/* Makes the table, and returns the statement that inserts a row; NULL: an error of @to. */
+/* Makes the table. Returns the statement that inserts a row; NULL: @to had an error */
 static sqlite3_stmt *make_table(sqlite3_stmt *stmt, sqlite3 *to, const char *table, char **names,
 				bool typed)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Rows of the tables that are filled when a query names them; selection by the options */
+/* Rows of the tables that are filled when a query names them, and their selection by options */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads the events of a recording for a query, by the stream readers themselves: file by file
- * if no order is required, which saves the heap of the merge, and without the packets that
- * end before the requested time.
+ * Reads the events of a recording for a query, with the readers of single streams: file by
+ * file if no order is required, which avoids the merge's heap. Packets that end before the
+ * requested time are not read.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,10 +17,10 @@
 #include "tools/common/error.h"
 #include "tools/common/output_file.h"
 
-#define POLL_EVENTS	65536	/* events between two checks of signals and the progress */
-#define THREADS_MAX	(1U << 22)	/* limit of the IDs that Linux gives to threads */
-/* Size of the parts of a file in which a packet header is searched, bytes: nearly all packets are
- * smaller. A part without one makes a search longer, not wrong. */
+#define POLL_EVENTS	65536	/* events between two checks for signals, with progress */
+#define THREADS_MAX	(1U << 22)	/* thread IDs of Linux are below this */
+/* A packet header is searched in parts of a file of this size, bytes. Nearly all packets are
+ * smaller. A part without a header makes the search longer, not wrong. */
 #define PART	(TSCT_PACKET_FULL + 4096)
 
 __u64 query_tick_at(const struct tsct_recording *rec, __s64 ns)
@@ -29,7 +29,7 @@ __u64 query_tick_at(const struct tsct_recording *rec, __s64 ns)
 	__u64 low = base < half ? 0 : base - half, high = base < half ? base + half - 1 : ~0ULL;
 	__u64 middle;
 
-	/* Times do not decrease from `low` to `high`, the range of a valid recording's ticks. */
+	/* Valid recordings have ticks from `low` to `high`, where times do not decrease. */
 	if (tsct_clock_params_ns(&rec->real, high) < ns)
 		return ~0ULL;
 	while (low < high) {
@@ -44,7 +44,7 @@ __u64 query_tick_at(const struct tsct_recording *rec, __s64 ns)
 
 const struct tsct_identity *query_identity(struct query *q)
 {
-	/* Without the statedump, threads are unknown; view_open() reported its damage. */
+	/* If the statedump is damaged, which view_open() reported, threads are unknown. */
 	if (!q->has_identity)
 		tsct_identity_read(q->dir, &q->identity);
 	q->has_identity = true;
@@ -106,7 +106,7 @@ void query_scan_free(struct query_scan *scan)
 
 /* ---- wanted events ----------------------------------------------------- */
 
-/* Returns true if a condition has a name that is shown as UTF-8. */
+/* Returns true if the name in a condition, @wanted, is @name as shown, in UTF-8. */
 static bool is_name(const char *wanted, const char *name)
 {
 	char clean[3 * TSCT_NODE_NAME_MAX + 1];
@@ -133,7 +133,7 @@ static bool is_wanted_type(const struct query_want *want, const struct tsct_even
 		(!want->kind || !strcasecmp(want->kind, tsct_kind_names[def->kind]));
 }
 
-/* Makes scan->threads, if the scan is for a thread's name: flags of all threads that ever had it. */
+/* Makes scan->threads, if the scan is for a thread name: flags of all IDs that ever had it. */
 static int want_threads(struct query_scan *scan)
 {
 	const struct tsct_identity *all;
@@ -149,7 +149,7 @@ static int want_threads(struct query_scan *scan)
 	return scan->threads ? 0 : -ENOMEM;
 }
 
-/* Makes scan->wanted if the scan is only for some names or kinds. */
+/* Makes scan->wanted if the scan is only for events of one name or kind. */
 static int want_types(struct query_scan *scan)
 {
 	const struct tsct_recording *rec = scan->q->rec;
@@ -174,8 +174,8 @@ static int want_types(struct query_scan *scan)
 
 /* ---- files ------------------------------------------------------------- */
 
-/* Reads the header at the offset @at. Returns false if there is no packet that ends before the
- * wanted time; else s->next is the offset of the next one. */
+/* Reads the packet header at offset @at. Returns true if a packet that ends before the wanted
+ * time is there, with s->next the offset of the next packet. */
 static bool ends_before(const struct query_scan *scan, struct tsct_stream_reader *s, __u64 at)
 {
 	struct tsct_stream_reader_dir quiet = scan->dir;
@@ -192,8 +192,8 @@ static bool ends_before(const struct query_scan *scan, struct tsct_stream_reader
 	return false;
 }
 
-/* Passes over the packets up to the first one in @part that ends before the wanted time, and that
- * a packet follows, so that a payload is not taken for one. Returns false if there is none. */
+/* Skips the first packet from offset @from on that ends before the wanted time. Returns false if
+ * none does, or if no packet follows: it may be payload that looks like a packet. */
 static bool skip_to(const struct query_scan *scan, struct tsct_stream_reader *s, int fd, __u64 from,
 		    __u8 part[PART])
 {
@@ -219,8 +219,8 @@ static bool skip_to(const struct query_scan *scan, struct tsct_stream_reader *s,
 }
 
 /*
- * Passes over the packets that end before the wanted time, by a binary search in the file. The
- * events in them are not known, so the reader cannot compare the file's events with the recorder's
+ * Skips the packets that end before the wanted time, by a binary search in the file. The number of
+ * skipped events is unknown, so the reader cannot compare the file's events with the recorder's
  * count.
  */
 static void seek(const struct query_scan *scan, struct tsct_stream_reader *s)
@@ -273,7 +273,7 @@ static int poll_scan(struct query_scan *scan)
 	return 0;
 }
 
-/* Advances to the next selected event of a file. Returns 1, 0 at its end, -EINTR or -ENOMEM. */
+/* Advances to a file's next selected event. Returns 1, 0 at the file's end, -EINTR or -ENOMEM. */
 static inline int next_of(struct query_scan *scan, struct tsct_stream_reader *s)
 {
 	const struct tsct_filter_ranges *threads = &scan->q->filter.threads;
@@ -328,7 +328,7 @@ static int begin_ordered(struct query_scan *scan)
 					.key = scan->s->event.tick, .rank = at,
 					.index = scan->nr - 1 });
 		}
-	/* With scan->s NULL, the first call of next_ordered() advances no stream. */
+	/* The first call of next_ordered() must not advance a stream. */
 	scan->s = NULL;
 	return ret < 0 ? ret : 0;
 }
@@ -362,7 +362,7 @@ int query_scan_begin(struct query_scan *scan, const struct query_want *want)
 	err = want_types(scan) ?: want_threads(scan);
 	if (err)
 		return err;
-	/* SQLite keeps the texts only until then. */
+	/* SQLite keeps the texts of @want only during this call. */
 	free(scan->node);
 	scan->node = want->node ? strdup(want->node) : NULL;
 	if (want->node && !scan->node)
@@ -375,7 +375,7 @@ int query_scan_begin(struct query_scan *scan, const struct query_want *want)
 	return scan->streams ? 0 : -ENOMEM;
 }
 
-/* Opens the next selected file. Returns false if there is none. */
+/* Opens the next selected file. Returns false if there are no more files. */
 static bool next_file(struct query_scan *scan)
 {
 	const struct tsct_recording *rec = scan->q->rec;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The tables of spans, system calls, messages and states of threads: each is made by one walk over
- * the events, as exports and stat do. */
+/* The tables of spans, system calls, messages and states of threads. One walk over the events
+ * makes one table, as in exports and stat. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -71,7 +71,7 @@ static int put_span(struct tsct_export *x, const struct tsct_closed_span *s)
 
 /* ---- messages ---------------------------------------------------------- */
 
-/* Callback of messages. In both ends, `row` is the tid, `bytes` the index of the definition. */
+/* Callback of messages. In @send and @receive, `row` is the tid, `bytes` the definition's index. */
 static int put_message(void *arg, const struct tsct_message_end *send,
 		       const struct tsct_message_end *receive)
 {

@@ -16,10 +16,10 @@ static bool wants_state(const struct query *q, const struct tsct_identity_thread
 		tsct_where_has_thread(q->selection.where, s->node, s->state.tid, s->tick);
 }
 
-/* The states of the threads of each process */
+/* The states of the threads (in query.identity), as one list for each process */
 struct process_states {
-	struct tsct_index first;	/* by node and process: index of a state, plus 1 */
-	__u32 *next;			/* by index of a state: the next one, plus 1; 0: none */
+	struct tsct_index first;	/* by node and process: index of the first state, plus 1 */
+	__u32 *next;			/* by index of a state: the next's index, plus 1; 0: none */
 };
 
 /* Returns 0 or -ENOMEM. */
@@ -41,8 +41,8 @@ static int group_states(const struct query *q, struct process_states *of)
 	return of->next ? 0 : -ENOMEM;
 }
 
-/* Returns true if --tid and --comm select the state of a thread, or of a thread of the process.
- * @of: NULL: of the thread */
+/* Returns true if --tid and --comm select state @s or, if @of is not NULL, a state of any
+ * thread of the process at the time of @s. */
 static bool wants_thread(const struct query *q, const struct tsct_identity_thread *s,
 			 const struct process_states *of)
 {
@@ -67,8 +67,8 @@ static bool is_last(const struct tsct_identity *all, const struct tsct_identity_
 		s[1].state.tid != s->state.tid || s[1].generation != s->generation;
 }
 
-/* Returns the tick at which the last thread of a process ended; UINT64_MAX: one is not known to
- * have ended. @s: the last state of the process's first thread */
+/* Returns the tick at which the last thread of a process ended; UINT64_MAX: a thread is not
+ * known to have ended. @s: the last state of the process's first thread */
 static __u64 process_end(const struct tsct_identity *all, const struct tsct_identity_thread *s,
 			 const struct process_states *of)
 {
@@ -85,7 +85,7 @@ static __u64 process_end(const struct tsct_identity *all, const struct tsct_iden
 	return end;
 }
 
-/* A state of a thread, until the thread's next state */
+/* Adds a row for a state from @from to @until, of a thread, or (@process not NULL) of a process */
 static void put_state(struct query_rows *r, const struct tsct_identity_thread *s, __u64 from,
 		      __u64 until, const struct process_states *process)
 {
@@ -127,7 +127,7 @@ static void fill_states(struct query_rows *r, const struct process_states *proce
 			s[-1].generation != s->generation;
 		last = is_last(all, s);
 		/* A process has one row, with its last name. With kernel events, threads that began
-		 * during the recording were reported then, unless they ended before. */
+		 * during the recording were reported at their begin, unless they ended sooner. */
 		if (first || !processes)
 			from = !first || (s->from && s->tick <= s->end && r->q->rec->nodes[s->node]
 					  .requests[TSCT_REQUEST_PROCESSES]) ? s->tick : s->from;
@@ -303,7 +303,7 @@ static void fill_tables(struct query_rows *r);
 static const struct described {
 	const char *name, *columns;
 	void (*fill)(struct query_rows *r);
-	enum query_walk walk;		/* with neither: the virtual table `events` */
+	enum query_walk walk;		/* without `fill` and `walk`: virtual table `events` */
 } described[] = {
 	{ "events", QUERY_LEADING ", fields TEXT", .fill = NULL },
 	{ "threads", "node TEXT, tid INTEGER, pid INTEGER, name TEXT, process TEXT,"
@@ -374,7 +374,7 @@ static int fill_table(void *arg, const char *name, const struct query_type *type
 	tsct_text_print(&text, "%s", type ? QUERY_LEADING : find_described(name)->columns);
 	if (err && err != -E2BIG)
 		text.failed = true;
-	/* Events with too many fields for a table have their fields only in `events`. */
+	/* An event with too many fields for a table has its fields only in the table `events`. */
 	for (i = 0; !err && i < columns.nr; i++)
 		tsct_text_print(&text, ", %s%s%s", columns.all[i].name,
 				*query_column_type(&columns.all[i]) ? " " : "",
@@ -395,7 +395,7 @@ static void fill_tables(struct query_rows *r)
 	query_table_each(r->q, fill_table, r);
 }
 
-/* Adds the names in a list of columns to the names that the query may use. */
+/* Adds the names in a list of columns to q->columns, the names that a query may use. */
 static void note_columns(struct query *q, const char *columns)
 {
 	for (; *columns; columns += strspn(columns, ", ")) {
@@ -405,7 +405,7 @@ static void note_columns(struct query *q, const char *columns)
 	}
 }
 
-/* Makes a temporary table, which SQLite keeps in memory, or in a file if it is large. */
+/* Makes and fills a temporary table. SQLite keeps it in memory or, if it is large, in a file. */
 static int fill_described(struct query *q, const struct described *d)
 {
 	struct query_rows rows = { .q = q };
@@ -432,7 +432,7 @@ static int fill_described(struct query *q, const struct described *d)
 	return rows.err ? rows.err : err ? -ENOMEM : 0;
 }
 
-/* Finds the events of a table NAME or NAME/KIND. Returns their number. */
+/* Finds the definitions of a table NAME or NAME/KIND. Returns their number. */
 static __u32 find_types(const struct query *q, const char *name, const struct query_type **ret)
 {
 	const char *slash = strchr(name, '/');
@@ -470,7 +470,7 @@ int query_table_use(struct query *q, const char *name)
 	int err;
 
 	if (d && (d->fill || d->walk)) {
-		/* The query may name it again. */
+		/* The query may have named the table before. */
 		if (sqlite3_table_column_metadata(q->db, NULL, name, NULL, NULL, NULL, NULL, NULL,
 						  NULL) == SQLITE_OK)
 			return 0;

@@ -9,13 +9,13 @@
 struct stat_spans {
 	struct tsct_export x;	/* first member: callbacks cast its address */
 	bool spans, calls;	/* flags: --spans, --calls */
-	/* --where; a condition may hold for the begin or the end event of a span */
+	/* --where: each condition must hold for the begin or the end event of a span */
 	struct tsct_filter where;
 	struct tsct_selection selection;
 	struct span_figures figures;
 };
 
-/* Returns the figures of the groups of spans, or those of calls. */
+/* Returns the figures of the groups of spans or, if @calls is true, of system calls. */
 json_t *span_figures_json(const struct stat_spans *s, bool calls);
 
 /* Prints these. */

@@ -7,11 +7,11 @@
 #include "span_lengths.h"
 #include "tools/common/json.h"
 
-#define DETAILS		3	/* number of groups with longest spans and histogram by default */
+#define DETAILS		3	/* default number of groups with longest spans and histogram */
 #define POWERS		(64 - TSCT_HISTOGRAM_BITS + 1)	/* lines of a histogram */
 #define BAR_MAX		50	/* width of a histogram's longest bar, characters */
 
-/* Lines of a histogram: lengths below 2^7 ns, then one line for each further power of two */
+/* A histogram has a line for lengths below 2^7 ns, then a line for each further power of two */
 
 static double power_ns(unsigned int power)
 {

@@ -45,8 +45,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		(*s)->spans = true;
 		if (tsct_export_pair_add(&(*s)->x, arg))
 			argp_error(state, "--pair: '%s' is not BEGIN:END or BEGIN:END:KEY, names of"
-				   " two events and of a field of both, or there are more than"
-				   " %d pairs", arg, TSCT_EXPORT_PAIRS);
+				   " two events and of a field that both have; or there are more"
+				   " than %d pairs", arg, TSCT_EXPORT_PAIRS);
 		break;
 	case ARGP_KEY_END:
 		if (*s && !(*s)->spans && !(*s)->calls)
@@ -74,7 +74,8 @@ static bool is_counted(const struct stat_spans *s, const struct tsct_export_def 
 		(d->kind == TSCT_KIND_BEGIN || d->kind == TSCT_KIND_END));
 }
 
-/* Checks that spans have the field of --by. Returns 0, or prints an error. */
+/* Checks that counted spans have the field of --by. Returns 0, or -ENOENT after an error
+ * message. */
 static int check_by(const struct stat_spans *s)
 {
 	const char *name, *near = NULL;
@@ -115,7 +116,7 @@ static json_t *json_all(const struct stat_spans *s)
 			 "calls", s->calls ? span_figures_json(s, true) : json_null());
 }
 
-/* Callback of the walk: counts a span, if it is selected. */
+/* Callback of the walk: counts a span if --where selects it. */
 static int count_span(struct tsct_export *x, const struct tsct_closed_span *span)
 {
 	struct stat_spans *s = (struct stat_spans *)x;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Prints each system call as one line, as strace -T does. The line has the time at which
- * the call began, and is printed when the call has ended; until then its text is stored
- * by thread. Memory grows with the number of threads. A call that was recorded as one
- * event has the time of its end, and no duration.
+ * the call began, but is printed when the call has ended: until then, its text is stored
+ * by thread. Memory grows with the number of threads. The line of a call that was
+ * recorded as one event has the time of the call's end, and no duration.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,27 +20,27 @@
 #include "lib/syscalls/syscalls.h"
 #include "tools/read/dump.h"
 
-#define LINE_ROOM	128	/* result, duration and other parts of a line, bytes */
+#define LINE_ROOM	128	/* room for result, duration and other parts of a line, bytes */
 
 struct dump_calls {
 	struct tsct_threads threads;
 	struct tsct_spans open;		/* open system calls (struct open_call), by thread index */
-	struct tsct_known known;	/* times in which calls may have ended */
+	struct tsct_known known;	/* times in which calls may have ended unrecorded */
 };
 
-/* A call that has begun; span.name is the number of the system call */
+/* A call that has begun. span.name is the result of pair_of() */
 struct open_call {
 	struct tsct_span span;
 	const struct tsct_syscall *call;
 	char *text;		/* malloc'ed */
 	size_t len;
 	__u32 node;
-	__u64 stack;		/* number of its stack in the recording; 0: none */
-	/* offsets in `text` of strings that could not be read, by argument; 0: none */
+	__u64 stack;		/* number of the call's stack in the recording; 0: none */
+	/* by argument: offset in `text` of a string that could not be read; 0: none */
 	size_t unreadable[TSCT_SYSCALL_ARGS];
 };
 
-/* Errors of calls that a signal interrupted, with the reason why the kernel restarts the call */
+/* Errors of calls that a signal interrupted, and what strace prints about the restart */
 static const struct { const char *error, *reason; } restarts[] = {
 	{ "ERESTARTSYS", "To be restarted if SA_RESTART is set" },
 	{ "ERESTARTNOINTR", "To be restarted" },
@@ -48,8 +48,8 @@ static const struct { const char *error, *reason; } restarts[] = {
 	{ "ERESTART_RESTARTBLOCK", "Interrupted by signal" },
 };
 
-/* Writes "NAME(VALUE, VALUE", without the closing parenthesis. @unreadable: offsets of strings
- * that could not be read, by argument; 0: none */
+/* Writes "NAME(VALUE, VALUE", without the closing parenthesis. @unreadable: set, by argument,
+ * to the offset of a string that could not be read */
 static char *put_call(char *const to, const struct tsct_syscall *call,
 		      const struct tsct_trace_event *e, size_t unreadable[TSCT_SYSCALL_ARGS])
 {
@@ -76,10 +76,10 @@ static char *put_call(char *const to, const struct tsct_syscall *call,
 	return at;
 }
 
-/* A call of an event sys_enter or sys_exit, which has only the call's number */
+/* Stands for any call that was recorded as sys_enter and sys_exit, with only the call's number */
 static const struct tsct_syscall unknown_call = { .name = "", .result = TSCT_RESULT_COUNT };
 
-/* Writes the name of a call, or syscall_0x1cc if the call has none. */
+/* Writes the name of a call or, if it has no name, "syscall_0x1cc" with its number. */
 static char *put_name(char *at, const struct tsct_syscall *call,
 		      const struct tsct_trace_event *e)
 {
@@ -91,7 +91,7 @@ static char *put_name(char *at, const struct tsct_syscall *call,
 		stpcpy(at, call->name);
 }
 
-/* Writes "syscall_NUMBER(VALUE, VALUE" with the plain registers. */
+/* Writes "NAME(VALUE, VALUE" with the raw values of the registers. */
 static char *put_unknown(char *at, const struct tsct_trace_event *e)
 {
 	struct tsct_value v;
@@ -106,8 +106,8 @@ static char *put_unknown(char *at, const struct tsct_trace_event *e)
 	return at;
 }
 
-/* Appends the stack of a call. It is looked up again, because the table of stacks may have
- * been read anew since the call began. */
+/* Appends the stack of a call. Looks the stack up by its number, because the stacks may
+ * have been read anew since the call began. */
 static int put_stack(struct dump *d, const struct open_call *o)
 {
 	return dump_stack_add(d, o->stack && d->stacks ?
@@ -121,7 +121,7 @@ static __s64 pair_of(const struct tsct_syscall *call, const struct tsct_trace_ev
 }
 
 /* Makes the beginning of a call's line, and stores it until the call ends. If the
- * call does not return, appends the line now. */
+ * call never returns, appends the line now. */
 static int begin_call(struct dump *d, __u32 thread, const struct tsct_syscall *call,
 		      const struct tsct_trace_event *e, __s64 ns)
 {
@@ -129,7 +129,7 @@ static int begin_call(struct dump *d, __u32 thread, const struct tsct_syscall *c
 		TSCT_SYSCALL_ARGS * (size_t)TSCT_SYSCALL_TEXT_MAX;
 	const size_t before = d->lines.len;
 	size_t unreadable[TSCT_SYSCALL_ARGS] = { 0 }, columns, i;
-	/* An instant is a call that was refused. */
+	/* INSTANT events are calls that were refused: these did return. */
 	const bool is_last = call->result == TSCT_RESULT_NONE && e->def->kind == TSCT_KIND_BEGIN;
 	char *text = malloc(room), *end;
 	struct open_call *o;
@@ -184,8 +184,8 @@ static int put_result(char *to, size_t size, const struct tsct_syscall *call, __
 			") = %lld", ret);
 }
 
-/* Appends the text of an open call. @end: event of the call's end, whose strings replace
- * those that could not be read at the call's start; NULL: unknown */
+/* Appends the text of an open call. @end: the call's end event; NULL: unknown. Strings
+ * that could not be read at the call's start are taken from @end */
 static int put_begin(struct dump *d, const struct open_call *o,
 		     const struct tsct_trace_event *end)
 {
@@ -209,8 +209,8 @@ static int put_begin(struct dump *d, const struct open_call *o,
 	return err ?: tsct_event_text_put(&d->lines, o->text + from, o->len - from);
 }
 
-/* Appends the result of a call, and its duration. @since: the start of the call; NULL: it
- * was not recorded, so there is no duration */
+/* Appends the result of a call, and its duration. @since: the call's span; NULL: the
+ * start was not recorded, so there is no duration */
 static int put_end(struct dump *d, const struct tsct_syscall *call,
 		   const struct tsct_trace_event *e, const struct tsct_span *since)
 {
@@ -232,7 +232,7 @@ static int put_end(struct dump *d, const struct tsct_syscall *call,
 	return tsct_event_text_put(&d->lines, text, len);
 }
 
-/* Appends the line of a call, without a result if its end was not recorded. */
+/* Appends the line of a call. If the end was not recorded, the line has no result. */
 static int call_closed(void *arg, __u32, struct tsct_span *span,
 		       enum tsct_span_why why, const struct tsct_trace_event *e)
 {
@@ -278,7 +278,7 @@ int dump_calls_start(struct dump *d)
 	err = tsct_known_init(&c->known, d->trace);
 	while (!err && (tsct_known_pass(&c->known, d->last) || tsct_known_hide(&c->known, d->last)))
 		;
-	/* Closes all calls if losses or renames before the last read event have become known. */
+	/* Close all calls if more losses or renames before the last read event are known now. */
 	for (i = 0; i < c->threads.nr && !err && c->known.begun + c->known.passed > before; i++)
 		err = tsct_spans_leave(&c->open, i, TSCT_SPAN_REPLACED, NULL);
 	return err;
@@ -303,7 +303,7 @@ int dump_calls_pass(struct dump *d, const struct tsct_trace_event *e, bool shown
 	if (err || shown || (!tsct_kernel_is_raw_call(d->rec, e->stream, e->def) &&
 			     !tsct_syscall_of(d->rec, e->stream, e->def)))
 		return err;
-	/* The thread has ended its call, or is in another one, which is not shown. */
+	/* The thread's shown call has ended, or the thread is in a call that is not shown. */
 	t = thread_of(d, e);
 	return t ? tsct_spans_leave(&c->open, t->index, TSCT_SPAN_REPLACED, e) : -ENOMEM;
 }
@@ -324,7 +324,7 @@ int dump_call_add(struct dump *d, const struct tsct_syscall *known,
 	t = thread_of(d, e);
 	if (!t)
 		return -ENOMEM;
-	/* A call is still open if the event of its end was lost: close that call. */
+	/* Close the thread's open call, if any: its end event was lost. */
 	if (kind != TSCT_KIND_END || !is_known)
 		err = tsct_spans_leave(&d->calls->open, t->index, TSCT_SPAN_REPLACED, e);
 	if (kind != TSCT_KIND_END)

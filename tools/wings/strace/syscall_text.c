@@ -29,7 +29,7 @@ struct output {
 	size_t len;
 };
 
-/* Appends a part of a value, with a preceding | unless it is the first part. */
+/* Appends a part of a value. Parts are separated by |. */
 static void __attribute__((format(printf, 2, 3)))
 put_part(struct output *to, const char *format, ...)
 {
@@ -47,8 +47,8 @@ put_part(struct output *to, const char *format, ...)
 }
 
 /*
- * Appends the names that @table has for parts of @value. Returns the bits of @value that
- * have no name. Only some tables have a name for 0.
+ * Appends the names that @table has for parts of @value. (Some tables have a name
+ * for 0.) Returns the bits of @value that have no name.
  */
 static __u64 put_symbols(struct output *to, const struct tsct_symbol *table, __u64 value)
 {
@@ -57,7 +57,7 @@ static __u64 put_symbols(struct output *to, const struct tsct_symbol *table, __u
 
 	for (s = table; s->name; s++) {
 		if ((value & s->mask) != s->value || (s->mask & done) ||
-		    !s->mask)	/* this flag is 0 in newer headers */
+		    !s->mask)	/* newer headers define this flag as 0 */
 			continue;
 		put_part(to, "%s", s->name);
 		done |= s->mask;
@@ -97,8 +97,8 @@ static void put_ioctl(struct output *to, __u64 request)
 			 _IOC_TYPE(request), _IOC_NR(request), _IOC_SIZE(request));
 }
 
-/* Returns the names of an argument whose meaning depends on the argument @other: the family
- * of a protocol, the level of an option, the command of fcntl(). NULL: there are none. */
+/* Returns the names of an argument's values, which depend on the argument @other: on the family
+ * of a protocol, the level of an option, the command of fcntl(). NULL: no names */
 static const struct tsct_symbol *dependent_symbols(__u8 class, __u64 other)
 {
 	if (class == TSCT_SYSCALL_PROTOCOL)
@@ -136,8 +136,8 @@ static void put_fcntl_arg(struct output *to, __u64 value, __u64 command)
 	}
 }
 
-/* Formats the value of an argument. @value: only the bits of the argument's type; @other:
- * the argument on which its meaning depends */
+/* Formats the value of an argument. @value: has only the bits of the argument's type;
+ * @other: argument on which the meaning depends */
 static void put_arg(struct output *to, __u8 class, __u64 value, __u64 other)
 {
 	const struct tsct_symbol *table = symbols[class];

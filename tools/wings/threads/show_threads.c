@@ -11,7 +11,7 @@
 
 /* ---- JSON ------------------------------------------------------------------------- */
 
-/* Returns a time of calls; null: no call has a known time */
+/* Returns a duration of calls, ns; null: no call has a known duration */
 static json_t *json_call_time(const struct stat_figures *s, const struct call *c, __u64 ticks)
 {
 	return c->timed ? json_integer((json_int_t)stat_ticks_ns(s, ticks)) : json_null();
@@ -48,8 +48,8 @@ static bool has_switches(const struct stat_figures *s)
 	return s->threads->all.rest.switched;
 }
 
-/* Returns the row of a thread. "switched_in" is null if the recording does not have all switches
- * to it. @switches: false: the recording has no thread switches */
+/* Returns the row of a thread. "switched_in" is null if the recording may lack switches to the
+ * thread. @switches: false: the recording has no switches at all */
 static json_t *json_thread(const struct stat_figures *s, const struct thread *t, bool switches)
 {
 	return stat_json_tally(json_pack("{si so sI so sI so so so}", "node", (int)t->node,
@@ -73,7 +73,7 @@ json_t *stat_threads_json(const struct stat_figures *s)
 	return threads;
 }
 
-/* Returns a row with the sum of those threads for which there was no memory; NULL: none */
+/* Returns a row with the sum of the threads for which there was no memory; NULL: no such threads */
 static json_t *json_rest(const struct stat_figures *s)
 {
 	return s->threads->all.rest.tally.events ?

@@ -15,9 +15,9 @@ struct thread_times {
 	const struct tsct_thread *thread;
 	__s64 ns[TSCT_STATES];
 	__u64 runs;		/* number of recorded switches to the thread */
-	__u64 wakings;		/* number of wakings that made it runnable */
+	__u64 wakings;		/* number of wakings that made the thread runnable */
 	struct tsct_histogram latency;	/* times from runnable to running, ns */
-	__u64 last;		/* tick of the end of its last time */
+	__u64 last;		/* tick at which the thread's last counted state ended */
 };
 
 struct stat_states {
@@ -28,7 +28,7 @@ struct stat_states {
 	__u32 nr;
 };
 
-/* Callback of states. Counts the part of a time that is selected. */
+/* Callback of states. Counts the part of a state's time that the filter selects. */
 static int add_time(void *arg, const struct tsct_state_time *time)
 {
 	struct stat_states *t = arg;
@@ -100,7 +100,7 @@ int stat_states_finish(struct stat_figures *s)
 	const int err = tsct_states_finish(&t->states, stat_end_of(s));
 	__u32 i, nr = 0;
 
-	/* The rows of threads that are not selected are empty. */
+	/* Remove the rows of threads that are not selected, which are empty. */
 	for (i = 0; i < t->nr; i++)
 		if (t->threads[i].last)
 			t->threads[nr++] = t->threads[i];

@@ -10,7 +10,7 @@
 #include "lib/syscalls/syscalls.h"
 #include "threads.h"
 
-/* Counts a system call that has ended. Returns it; NULL: out of memory */
+/* Counts a system call that has ended. Returns its counts; NULL: out of memory */
 static struct call *count_call(struct threads *all, __s64 number,
 			       const struct tsct_trace_event *e)
 {
@@ -59,8 +59,8 @@ static int call_closed(void *arg, __u32 thread, struct tsct_span *span,
 	return 0;
 }
 
-/* Initializes @all. @identity and @trace must exist until stat_threads_free(). @filter: NULL: none.
- * Returns 0 or -ENOMEM. */
+/* Initializes @all. @identity and @trace must exist until stat_threads_free(). @filter: NULL: no
+ * filter. Returns 0 or -ENOMEM. */
 static int threads_init(struct threads *all, const struct tsct_identity *identity,
 			const struct tsct_trace *trace, const struct tsct_filter *filter)
 {
@@ -145,7 +145,7 @@ static void threads_note(struct threads *all, const struct tsct_trace_event *e,
 
 	tsct_known_calls(&all->known, &all->in_call, &all->ids, e,
 			 meaning->kernel == TSCT_KERNEL_SWITCH);
-	/* Tries the thread of the CPU's previous event first, as it is usually this event's
+	/* Try the thread of the location's previous event first: usually it is this event's
 	 * thread. */
 	if (at >= all->nr || t->tid != e->tid || t->node != e->node || e->tick > t->until) {
 		at = find_thread(all, e, e->tid);
@@ -174,8 +174,8 @@ static void threads_note(struct threads *all, const struct tsct_trace_event *e,
 	known = tsct_known_end(&all->known, e);
 	if (!known)
 		tsct_spans_leave(&all->in_call, at, TSCT_SPAN_REPLACED, e);
-	/* A system call whose begin was not recorded began before the recording, unless it was
-	 * lost or hidden. If so, it is unknown which begin and end belong together. */
+	/* If an end has no recorded begin, the call began before the recording, or the begin
+	 * was lost or hidden. Count the call only if its begin was lost or hidden. */
 	if (e->def->kind == TSCT_KIND_END || meaning->kernel == TSCT_KERNEL_EXIT) {
 		if (tsct_spans_end(&all->in_call, at, pair, e) <= 0 && (!known || t->untimed))
 			count_call(all, call, e);
@@ -206,7 +206,7 @@ static int by_events(const void *a, const void *b)
 		tsct_compare(x->tid, y->tid);
 }
 
-/* Sets name, process and cgroup of a thread from the statedump, as at the thread's last event. */
+/* Sets the name, process and cgroup that a thread had at its last event, from the statedump. */
 static void identify_thread(struct thread *t, const struct tsct_identity *identity)
 {
 	const struct tsct_identity_thread *who = t->who;
@@ -218,7 +218,7 @@ static void identify_thread(struct thread *t, const struct tsct_identity *identi
 	t->cgroup = tsct_identity_cgroup(identity, t->node, who->state.cgroup);
 	who = tsct_identity_find(identity, t->node, t->tgid,
 				 t->tally.events ? t->tally.last : who->tick);
-	/* As in exports, a process whose first thread is unknown has the name of the thread. */
+	/* As in exports, a process whose first thread is unknown gets the name of this thread. */
 	if (t->tgid)
 		memcpy(t->process, who && *who->name ? who->name : t->comm, sizeof(t->process));
 }
@@ -231,7 +231,7 @@ void stat_threads_finish(struct stat_figures *s)
 	tsct_spans_finish(&all->in_call);
 	for (i = 0; i < all->nr; i++) {
 		identify_thread(&all->table[i], all->identity);
-		/* Does not count switches to idle threads. */
+		/* The number of switches to idle threads is not shown. */
 		all->table[i].some_switches = !all->table[i].tid ||
 			!tsct_known_switches(&all->known, all->table[i].node, all->table[i].who);
 	}
@@ -259,7 +259,7 @@ static int init_stream(struct stat_threads *t, const struct tsct_recording *rec,
 		call = tsct_syscall_of(rec, stream, c->defs[i]);
 		t->meaning[stream][i] = (struct stat_meaning) {
 			.kernel = tsct_kernel_event(rec, stream, c->defs[i]),
-			/* exit() never returns: does not count it as a call without an end. */
+			/* Ignore exit(): it never returns, so it is no call that lacks an end. */
 			.call = call && call->result != TSCT_RESULT_NONE ?
 				(__s64)tsct_syscall_number(call) : -1,
 			.pair = call ? (__s64)tsct_syscall_pair(call) : -1,
