@@ -170,7 +170,7 @@ int align_make_perf(struct align_input *in);
 int align_make_times(struct align_input *in, struct align_axis *axis);
 
 /* Parses a decimal number, such as "123.456", in units of @unit_ns. Sets *ret_digits to the number
- * of digits after the point. Returns the end of the number; NULL: no number, or too large */
+ * of digits after the point. Returns the end of the number; NULL: not a number, or too large */
 char *align_parse_decimal(const char *at, __s64 unit_ns, __s64 *ret_ns, int *ret_digits);
 
 /*

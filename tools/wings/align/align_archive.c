@@ -39,7 +39,7 @@ static const struct {
 };
 #define TIMELINE_ID	1
 
-/* Returns the clock that Perfetto assumes for a trace; TSCT_HISTORY_CLOCKS: the file defines it */
+/* Returns the clock that Perfetto assumes for a trace; TSCT_HISTORY_CLOCKS: a clock of the file */
 static enum tsct_history_clock assumed_clock(const struct align_input *in)
 {
 	return in->kind == ALIGN_PERF_SCRIPT || in->kind == ALIGN_FTRACE ? TSCT_HISTORY_MONOTONIC :
@@ -315,7 +315,7 @@ static bool put_file(FILE *to, const char *name, const void *bytes, size_t size)
 		put_padding(to, size);
 }
 
-/* Copies a trace. Returns 0; 1 if the archive cannot be written; -EINVAL if it printed an error. */
+/* Copies a trace. Returns 0; 1 if writing the archive failed; -EINVAL after printing an error. */
 static int put_trace(FILE *to, const struct align_input *in, char *copy)
 {
 	int fd = in->made ? dup(fileno(in->made)) : align_open(in), err;

@@ -20,14 +20,14 @@
 static int make_file(struct align_input *in)
 {
 	in->made = tmpfile();
-	return in->made ? 0 : align_refuse(in, "its temporary file cannot be created: %s", strerror(errno));
+	return in->made ? 0 : align_refuse(in, "cannot create a temporary file: %s", strerror(errno));
 }
 
 /* Ends writing the temporary file. Returns 0, or -EINVAL after printing an error. */
 static int end_file(struct align_input *in)
 {
 	if (fflush(in->made) || ferror(in->made))
-		return align_refuse(in, "its temporary file cannot be written: %s", strerror(errno));
+		return align_refuse(in, "cannot write a temporary file: %s", strerror(errno));
 	in->size = (__u64)ftello(in->made);
 	rewind(in->made);
 	return 0;
@@ -167,7 +167,7 @@ static int run_perf(struct align_input *in, const char *option)
 
 	rewind(in->made);
 	if (ftruncate(fileno(in->made), 0))
-		return align_refuse(in, "its temporary file cannot be written: %s", strerror(errno));
+		return align_refuse(in, "cannot write a temporary file: %s", strerror(errno));
 	posix_spawn_file_actions_init(&files);
 	posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
 	posix_spawn_file_actions_adddup2(&files, fileno(in->made), 1);
@@ -237,8 +237,8 @@ int align_make_times(struct align_input *in, struct align_axis *axis)
 		}
 		at = t.ns - in->offset_ns;
 		if (at < 0)
-			err = align_refuse(in, "CLOCK_REALTIME was set back in the trace; give --timeline "
-					   "cluster or utc");
+			err = align_refuse(in, "CLOCK_REALTIME was set back in the trace; give "
+					   "--timeline cluster or utc");
 		in->resolution_ns = max(in->resolution_ns, 2 + ((__u64)at >> 51));
 		fprintf(in->made, "%.*s%lld.%09lld%s", (int)(from - line), line, at / NS_PER_S,
 			at % NS_PER_S, end);

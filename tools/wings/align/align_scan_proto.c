@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads the parts of a Perfetto trace that have times: clock snapshots, packets,
- * events of ftrace. Converts all times to values of one clock, the reference:
- * CLOCK_BOOTTIME or, if the file's snapshots lack this clock, the next one in
- * references[]. The file's snapshots relate its other clocks to the reference, as
- * Perfetto does; their largest difference from the node's history is the skew.
+ * Reads the parts of a Perfetto trace that have times: clock snapshots, packets, events
+ * of ftrace. Converts all times to values of one clock, the reference: CLOCK_BOOTTIME
+ * or, if the file's snapshots lack this clock, the next one in references[]. The file's
+ * snapshots relate its other clocks to the reference, as in Perfetto. The largest
+ * difference of the snapshots from the node's history is the skew.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -155,7 +155,7 @@ static __s64 in_ns(__u64 value, __u64 unit_ns)
 	return __builtin_mul_overflow(value, unit_ns, &ns) || ns > ALIGN_TIME_MAX ? -1 : (__s64)ns;
 }
 
-/* Compares the file's snapshot with the history, by which it converts each clock's value. */
+/* Compares a snapshot of the file with the history, which converts each clock's value. */
 static void measure_skew(struct proto *p, enum tsct_history_clock clock, __s64 value,
 			 const struct align_time *reference)
 {
@@ -253,7 +253,7 @@ static int read_snapshot(struct proto *p, struct proto_span s, __u32 sequence)
 	for (i = 0; i < nr; i++)
 		if (new[i].id == p->reference)
 			reference = new[i].value;
-	/* If this snapshot lacks the reference, others relate its clocks to the reference. */
+	/* If this snapshot lacks the reference, uses clocks that earlier snapshots relate to it. */
 	for (i = 0; i < nr && reference < 0; i++) {
 		old = find_clock(p, new[i].id, sequence);
 		if (old && !old->incremental)

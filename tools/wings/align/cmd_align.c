@@ -340,7 +340,7 @@ static void choose_timeline(struct align_options *o)
 	a->axis.kind = !several ? ALIGN_REALTIME : cluster ? ALIGN_CLUSTER : ALIGN_UTC;
 }
 
-/* Relates each trace to the timeline, and prints its error bound. Returns an exit status. */
+/* Relates each trace to the timeline, and prints the trace's bound. Returns an exit status. */
 static int relate_traces(struct align_options *o)
 {
 	struct align_archive *a = &o->archive;

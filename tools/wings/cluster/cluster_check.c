@@ -80,7 +80,7 @@ static const json_t *clock_of(const struct cluster_node *n)
 	return json_object_get(n->facts, "clock");
 }
 
-/* Returns the node's cluster time, a JSON object; any other value: it has no cluster time */
+/* Returns the node's cluster time: a JSON object, or another value if the node has none. */
 static const json_t *cluster_time_of(const struct cluster_node *n)
 {
 	return json_object_get(clock_of(n), "cluster");

@@ -51,7 +51,7 @@ static void add_nodes(struct argp_state *state, struct cluster_run *r, char *lis
 			if (!strcmp(r->nodes[i], name))
 				argp_error(state, "--on: %s is given twice; remove one", name);
 		if (nr == CLUSTER_NODES_MAX)
-			argp_error(state, "--on: more than %d nodes; give fewer", CLUSTER_NODES_MAX);
+			argp_error(state, "--on: give at most %d nodes", CLUSTER_NODES_MAX);
 		r->nodes = realloc(r->nodes, (nr + 2) * sizeof(*r->nodes));
 		if (!r->nodes)
 			argp_failure(state, EXIT_FAILED, ENOMEM, "--on");

@@ -270,7 +270,7 @@ static void do_actions(struct cluster_run *r)
 
 /* ---- main loop --------------------------------------------------------------------- */
 
-/* Handles Ctrl-C, SIGTERM and SIGHUP: ends the present stage, and prints the effect of this. */
+/* Handles Ctrl-C, SIGTERM and SIGHUP: ends the present stage, and prints what this means. */
 static void interrupt_run(struct cluster_run *r, bool from_terminal, __s64 now)
 {
 	static const char *const effects[] = {
@@ -388,7 +388,7 @@ bool cluster_await(struct cluster_run *r, pid_t pid, int *ret_status)
 	return true;
 }
 
-/* Waits for the local command, which is not recorded any more. A signal ends the wait. */
+/* Waits for the end of the local command, or for a signal. The recording has already ended. */
 static void await_command(struct cluster_run *r)
 {
 	if (!r->command)

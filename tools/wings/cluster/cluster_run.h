@@ -28,7 +28,7 @@ struct cluster_link {
 	char last[256];			/* last line that the launcher printed */
 	struct receive_files *files;	/* recording that is being received; NULL: none */
 	bool closing;			/* close the launcher's input after `out` is sent */
-	/* time at which the connection ended, so the launcher should exit; 0: it has not ended */
+	/* time at which the connection ended, so the launcher should exit; 0: still connected */
 	__s64 ended_ns;
 };
 

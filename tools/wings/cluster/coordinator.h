@@ -4,10 +4,10 @@
  * messages, ends of connections and times. Outputs are actions in a queue, which
  * cluster_run.c executes.
  *
- * A run has stages: checks, start of the recorders, recording, and stop, in
- * which the nodes' recordings are gathered. The next stage begins when the last
- * node has completed the present stage. Nodes are not trusted: if a node sends
- * a message that is invalid in the node's state, its connection is ended.
+ * A run has stages: checks, start of the recorders, recording, and stop, in which
+ * the nodes' recordings are gathered. The next stage begins when the last node has
+ * completed the present stage. Nodes are not trusted: if a node sends a message
+ * that is invalid in the node's state, the node's connection is ended.
  */
 #ifndef TSCT_TOOLS_COORDINATOR_H
 #define TSCT_TOOLS_COORDINATOR_H
@@ -59,7 +59,7 @@ struct cluster_node {
 	json_t *problems;	/* array of texts: problems that the checks found */
 	bool fatal;		/* a problem makes recording on this node impossible */
 	bool dropped;		/* the node is not in the run, because of its problems */
-	char *why;		/* reason why the node failed; NULL: it did not fail */
+	char *why;		/* reason why the node failed; NULL: not failed */
 	json_t *facts;		/* message "checked" */
 	json_t *summary;	/* summary that the recorder sent; NULL: none */
 	json_t *sample;		/* last message "sample"; NULL: none */
@@ -167,7 +167,7 @@ void cluster_disconnected(struct cluster *c, unsigned int i, const char *why,
 /* The recording of node @i was received completely. Allows the node to remove its recording. */
 void cluster_files_done(struct cluster *c, unsigned int i, __s64 now_ns);
 
-/* A file of node @i cannot be written here: the node fails, and its recording remains there. */
+/* A file of node @i cannot be written here: the node fails, and keeps its recording. */
 void cluster_write_failed(struct cluster *c, unsigned int i, const char *why,
 			  __s64 now_ns);
 
@@ -205,9 +205,8 @@ static inline unsigned int cluster_count(const struct cluster *c, enum cluster_s
 
 /* ---- checks before a recording: cluster_check.c ------------------------------ */
 
-/* Both functions add problems, with advice, to n->problems. check_version()
- * compares a node's version of trace-ctl with this one; check_facts() checks
- * the node's report. */
+/* Both functions add problems, with advice, to n->problems. check_version() compares the version of
+ * a node's trace-ctl with this program's; check_facts() checks the message "checked". */
 void cluster_check_version(struct cluster_node *n, const char *version);
 void cluster_check_facts(struct cluster_node *n, const struct cluster_settings *o);
 

@@ -58,7 +58,7 @@ struct node {
 	bool discard;			/* delete the recording, even if the run fails */
 	struct send_files *files;	/* recording that is being sent; NULL: none */
 	bool lost;			/* the connection to the coordinator has ended */
-	bool quit, keep;		/* "quit" was received; its "keep": keep `dir` */
+	bool quit, keep;		/* "quit" was received; keep `dir` after "quit" */
 	__s64 heard_ns, alive_ns;
 	struct top_sample sample;	/* last sample for cluster top */
 	__s64 sample_ns;		/* time of the next sample; 0: none is requested */
@@ -104,7 +104,7 @@ static int make_dir(struct node *n, const json_t *json, char *why, size_t size)
 	return err;
 }
 
-/* Runs a command of trace-ctl with --json. Returns its JSON output; NULL: it failed */
+/* Runs a command of trace-ctl with --json. Returns its JSON output; NULL: the command failed */
 static json_t *read_json(char *verb)
 {
 	char *argv[] = { "trace-ctl", verb, "--json", NULL };
@@ -285,8 +285,8 @@ static void read_recorder(struct node *n)
 
 /* ---- samples for cluster top ------------------------------------------------------- */
 
-/* Returns the daemon's answer about its sources of time; NULL: the daemon does not run, or
- * has no cluster. Prints nothing, because that is not an error. */
+/* Returns the daemon's answer to the request "peers"; NULL: the daemon does not
+ * run, or has no cluster. This is not an error, so nothing is printed. */
 static json_t *read_peers(void)
 {
 	char *answer = NULL;

@@ -16,7 +16,7 @@ struct process {
 /*
  * process_start - start a program
  * @path: file to execute
- * @inherit: descriptors that the child keeps beside 0 to 2, ended by -1; NULL: none
+ * @inherit: descriptors that the child keeps besides 0, 1 and 2; ended by -1; NULL: none
  * @input: true: the child reads from p->in; false: from /dev/null
  *
  * The child leads a process group of its own, so that Ctrl-C at the terminal does not

@@ -89,7 +89,7 @@ json_t *top_table_read(const struct cluster *c, __s64 now_ns, const char *sort)
 /* ---- text --------------------------------------------------------------------------- */
 
 /* Appends the state of a node in words: its failure, or problems of its clock
- * or channels. If the node's link is the slowest one, appends this as well. */
+ * or channels. Also appends "slowest link" if the node has it. */
 static void put_state(const json_t *row, struct tsct_text *cell)
 {
 	const bool widest = json_is_true(json_object_get(row, "largest_bound"));

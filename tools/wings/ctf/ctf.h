@@ -129,7 +129,7 @@ struct ctf_time {
 	__u64 tick, error_ns, utc_ns;
 };
 
-/* Finds the clock of a trace's streams, the node's boot and its history. Returns 0 or -errno. */
+/* Finds the clock of a trace's streams, the boot and the boot's history. Returns 0 or -errno. */
 int ctf_clock_init(struct ctf_node *node, struct ctf_clock *clock, const bt_clock_class *class);
 int ctf_time_of(struct ctf_node *node, struct ctf_clock *clock, __u64 value,
 		struct ctf_time *ret);

@@ -265,7 +265,7 @@ static void define_field(struct field_walk *w, const char *name, const bt_field_
 	struct tsct_event_def *def = w->def;
 	struct tsct_field *field;
 
-	/* The last field has all further fields. No other field may have its name. */
+	/* The last field contains all further fields. No other field may be named REST_NAME. */
 	def->nr_fields -= is_rest;
 	field = &def->fields[def->nr_fields];
 	*field = (struct tsct_field) { .type = TSCT_TYPE_STRING };
@@ -396,7 +396,7 @@ static const struct tsct_field *next_field(struct field_walk *w, const char *nam
 	return NULL;
 }
 
-/* Stores the thread of an event. Of several such fields, that of the innermost scope is used. */
+/* Stores the thread of an event. If several fields name a thread, the innermost scope counts. */
 static void note_thread(struct field_walk *w, const char *name, const bt_field *field)
 {
 	union number v;

@@ -117,7 +117,7 @@ static const char *environment(const bt_trace *trace, const char *name)
 }
 
 /* Sets the name of a stream's channel: the stream's file name without the CPU
- * number at its end, because tracers name files so. */
+ * number at its end. Tracers append this number. */
 static void name_channel(struct ctf_stream *s, const bt_stream *stream, const bt_trace *trace)
 {
 	const bt_stream_class *class = bt_stream_borrow_class_const(stream);
@@ -474,8 +474,7 @@ static bool cut_last_packet(const char *path)
 	if (!fstat(fd, &st) && st.st_size > MARK && pread(fd, mark, MARK, 0) == MARK) {
 		for (end = st.st_size; end > 0 && !at; end = from) {
 			from = end > WINDOW ? end - WINDOW : 0;
-			/* Also finds a mark that begins in this window and ends
-			 * in the next one. */
+			/* Also finds a mark that begins in this window and ends in the next one. */
 			i = pread(fd, bytes, (size_t)(end - from) + MARK - 1, from) - MARK;
 			for (; i >= 0 && !at; i--)
 				at = memcmp(bytes + i, mark, MARK) ? 0 : from + i;

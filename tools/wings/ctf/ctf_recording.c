@@ -22,13 +22,13 @@ struct error_span {
 	bool used;
 };
 
-/* A channel: the streams of one name. CTF does not name channels, but tracers name files so. */
+/* A channel: the streams of one name. CTF has no channel names, but tracers name files by them. */
 struct channel {
 	char name[TSCT_NAME_MAX];
 	struct tsct_event_def **defs;	/* by number */
 	__u32 nr_defs;
 	struct tsct_index by_class;	/* maps event class to its definition's number, plus 1 */
-	struct tsct_index by_hash;	/* maps (definition's hash, n) to its number, plus 1 */
+	struct tsct_index by_hash;	/* maps definition's (hash, n) to its number, plus 1 */
 };
 
 struct ctf_file {
@@ -283,7 +283,7 @@ static int describe_file(struct ctf_file *f, struct tsct_recording *rec)
 		at++;
 	s->loss[at].cause[TSCT_LOSS_TOO_BIG] = f->too_big;
 	s->loss[at].cause[TSCT_LOSS_FULL] = f->discarded - f->too_big;
-	/* A packet's header states losses, so a file with losses needs one even without events. */
+	/* Packet headers state losses, so a file with losses needs a packet even without events. */
 	if (!tsct_stream_writer_started(&f->out) && f->discarded)
 		err = tsct_stream_writer_start(&f->out, rec->begin);
 	if (!err && tsct_stream_writer_started(&f->out))

@@ -248,7 +248,7 @@ static int find_timeline(struct ctf_merge *w)
 	if (!err && plan)
 		w->timeline = tsct_merge_result(plan)->timeline;
 	w->of_recordings = w->timeline.on;
-	/* Without recordings, the first trace's timeline is used, if all traces have it. */
+	/* Without recordings, the first trace's timeline is used if all traces have times on it. */
 	w->cluster = w->timeline.on || (!options.nr && m->nr > 1);
 	tsct_merge_free(plan);
 	free(paths);

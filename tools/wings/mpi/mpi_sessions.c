@@ -115,7 +115,7 @@ static const char *decode_session(const struct tsct_trace_event *event, __u32 so
 		.fitted = 1, .kept = 1, .node = ret->master, .host = ret->master,
 		.master = ret->master, .timeline = ret->timeline,
 		.status = TSCT_STATUS_SYNCHRONIZED, .has_line = 1,
-		/* The timeline is the master's counter, so its conversion has no error. */
+		/* The timeline is the master's counter, so the conversion to it has no error. */
 		.line = { .base = f[MPI_BASE], .base_ns = (__s64)f[MPI_BASE_NS],
 			  .mult = f[MPI_MULT], .as_of = f[MPI_BASE] },
 		.source = "mpi",
@@ -259,7 +259,7 @@ static int read_sessions(struct tsct_merge *m, struct merge_in *in)
 
 /* ---- the common timeline -------------------------------------------------------- */
 
-/* Returns an input's session on a timeline; if there are several, that of the master. */
+/* Returns an input's session on a timeline; if there are several, the master's session. */
 static const struct mpi_session *find_session(const struct mpi_input *of,
 						   __u64 master, __u32 timeline)
 {
@@ -333,8 +333,8 @@ static int take_sessions(struct tsct_merge *m, struct merge_in *in)
  * If all inputs have sessions over MPI on one timeline, replaces the sync state and the
  * samples of all inputs by those of the sessions.
  *
- * Returns 1; 0 if there is no such timeline, so that nothing was changed; or
- * -errno after merge_fail().
+ * Returns 1; 0 if there is no such timeline, in which case nothing was changed;
+ * or -errno after merge_fail().
  */
 int merge_use_mpi(struct tsct_merge *m)
 {

@@ -81,7 +81,7 @@ struct call_wait {
 	const char *call;
 	struct moment begin;
 	__u64 end;		/* tick of the call's end; 0: the call has not ended */
-	__u64 loop;		/* if a probe: number of the loop that it ended; 0: none */
+	__u64 loop;		/* if a probe: number of the loop that the probe ended, or 0 */
 	struct moment loop_begin;
 	struct wait_length {
 		enum tsct_mpi_wait_kind kind;
@@ -318,7 +318,7 @@ static __u64 bound(const struct moment *a, const struct moment *b)
 	return a->node == b->node ? 0 : tsct_add_saturating(a->error, b->error);
 }
 
-/* Counts the longest wait of a call in its row; first subtracts a wait that was counted before. */
+/* Counts a call's longest wait in its row, in place of the wait that was counted before. */
 static int count_wait(struct tsct_mpi_waits *w, struct call_wait *c)
 {
 	struct tsct_mpi_wait *row;
@@ -382,8 +382,8 @@ static int put_wait(struct tsct_mpi_waits *w, struct call_wait *c)
 }
 
 /* Sets *@to to the wait from @since until @until, cut to @most ticks, unless
- * *@to is longer. If the errors of the two times may explain the wait, it is
- * stored as unknown. Returns true if *@to has changed. */
+ * *@to is longer. If the errors of the two times may explain the wait, stores
+ * an unknown wait. Returns true if *@to has changed. */
 static bool add_part(struct wait_length *to, enum tsct_mpi_wait_kind kind,
 		     const struct moment *since, const struct moment *until, __u64 most)
 {
@@ -446,7 +446,7 @@ static struct moment moment_until(const struct moment *m, __u64 tick)
 
 /* ---- loops ----------------------------------------------------------------- */
 
-/* At the begin of a call, begins or continues a loop; ends it if the call is not in `polls`. */
+/* At the begin of a call, begins or continues a loop, or ends the loop if the call is no poll. */
 static void continue_loop(struct tsct_mpi_waits *w, struct poll_loop *l,
 			  const struct open_mpi_call *t)
 {

@@ -45,7 +45,7 @@ struct rank_place {
 	unsigned int size;	/* number of ranks on this host */
 };
 
-/* State of the rank that records: the other ranks of this host */
+/* State in the rank that records: all other ranks of this host */
 struct record_ranks {
 	int listener;		/* -1: not open */
 	struct rank *at;	/* the other ranks that have connected */
@@ -53,7 +53,7 @@ struct record_ranks {
 	unsigned int nr, nr_others;	/* number of connected ranks, and of all other ranks */
 	char *dir;		/* directory of this host's recording */
 	int early;		/* pipe to the process that the launcher started; -1: closed */
-	__s64 ended_ns;		/* CLOCK_MONOTONIC at the command's end; 0: it runs */
+	__s64 ended_ns;		/* CLOCK_MONOTONIC at the command's end; 0: not ended */
 };
 
 /* Environment variables from which programs read where their channel is */
@@ -251,7 +251,7 @@ int record_ranks_release(const struct record_ranks *ranks)
 	size_t len;
 	int err;
 
-	/* Only the command stays connected to MPICH's launcher: the rank ends with it. */
+	/* Only the command stays connected to MPICH's launcher: the rank ends with the command. */
 	if (launcher > STDERR_FILENO)
 		close((int)launcher);
 	for (i = 0; json && i < sizeof(variables) / sizeof(variables[0]); i++)

@@ -521,9 +521,8 @@ static int begin_otf2(struct tsct_export *x)
 	if (err)
 		return err;
 	/*
-	 * libotf2 fills a whole chunk with zeros for each location. So a chunk
-	 * is only as large as the longest definition: the group of locations
-	 * that take part in messages.
+	 * libotf2 fills a whole chunk with zeros for each location. So a chunk is only as large
+	 * as the longest definition: the group of locations that take part in messages.
 	 */
 	chunk = 65536 + (__u64)o->nr_expected * 10;
 	if (chunk < OTF2_CHUNK_SIZE_MIN)

@@ -132,8 +132,7 @@ enum {
 	TSCT_OP_REQUEST, TSCT_OP_COMPLETE, TSCT_OP_COLLECTIVE_BEGIN, TSCT_OP_COLLECTIVE_END,
 };
 
-/* An event record, with the first nr_attributes of otf2.attributes, nr_values
- * of otf2.values */
+/* An event record, with the first nr_attributes of otf2.attributes, nr_values of otf2.values */
 struct otf2_op {
 	__u8 kind;
 	__u8 nr_attributes;
@@ -174,9 +173,8 @@ struct otf2_wait {
 };
 
 struct otf2_location {
-	/* libotf2's writer of the location's events. NULL: not open, because
-	 * only AT_ONCE_MAX writers are open at once; the location's events are
-	 * stored in `wait` */
+	/* libotf2's writer of the location's events. NULL: not open, because only AT_ONCE_MAX
+	 * writers are open at once; the location's events are stored in `wait` */
 	OTF2_EvtWriter *events;
 	struct otf2_wait wait;
 	struct tsct_thread *thread;

@@ -145,9 +145,9 @@ static struct event_copy *begin_event(void *data, const char *event, uint64_t at
 	c->event = event;
 	c->at = at;
 	c->time = map_time(c, time);
-	/* Event times must not decrease. But the sum of a time and its clock
-	 * offset can be lower than that of the preceding event, if the offset
-	 * falls faster than the time grows. Raises such a sum. */
+	/* Event times must not decrease. But the sum of time and clock offset
+	 * can be lower than the preceding event's sum, if the offset decreases
+	 * faster than the time increases. Raises such a sum. */
 	if (c->nr && c->time < c->last) {
 		c->time = c->last;
 		c->held++;

@@ -39,8 +39,8 @@ int tsct_otf2_output_fail(struct tsct_otf2_status *s, int err)
 			      tsct_otf2_error_text());
 }
 
-/* Sets the current file to the anchor's path, with @tail in place of the suffix ".otf2".
- * With @tail "", this is the archive's directory. Sets it to "" if the path is too long. */
+/* Sets the current file to the anchor's path, with @tail in place of the suffix ".otf2". With
+ * @tail "", this is the archive's directory. If the path is too long, sets the file to "". */
 static void name_file(struct tsct_otf2_input *in, const char *tail)
 {
 	char *file = in->status->work.file;

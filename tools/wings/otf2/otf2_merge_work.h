@@ -18,8 +18,8 @@ static inline struct worker_status *tsct_otf2_at(struct tsct_otf2_status *status
 	return &status->work;
 }
 
-/* The first two set the error, of @file or of the current file, and return it.
- * The last one adds a remark. */
+/* The first two macros set an error, of @file or of the current file, and
+ * return the error. The last one adds a remark. */
 #define tsct_otf2_fail(status, file, ...)	worker_fail(tsct_otf2_at(status, file), __VA_ARGS__)
 #define tsct_otf2_refuse(status, ...)	worker_fail(&(status)->work, __VA_ARGS__)
 #define tsct_otf2_note(status, ...)	worker_note(&(status)->work, __VA_ARGS__)
@@ -154,7 +154,7 @@ int tsct_otf2_unify(struct tsct_otf2_unified *all, struct tsct_otf2_defs *input,
 		    bool force, struct tsct_otf2_maps *ret_maps,
 		    struct tsct_otf2_status *status);
 
-/* Writes all definitions except that of the clock, in an order that readers accept. */
+/* Writes all definitions except the clock's, in an order that readers accept. */
 OTF2_ErrorCode tsct_otf2_unified_write(const struct tsct_otf2_unified *all,
 				       OTF2_GlobalDefWriter *writer);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Checks a file of an OTF2 archive before libotf2 reads it. libotf2 (3.0.2)
- * treats the rest of its buffer as data when a read was short: from a truncated
- * file it makes events out of old memory. So this scan counts the complete records, by
- * their lengths alone, and libotf2 is then made to read no more than these.
+ * Checks a file of an OTF2 archive before libotf2 reads it. If a read returns too few
+ * bytes, libotf2 (3.0.2) treats the rest of its buffer as data: from a truncated file, it
+ * reads events that are old contents of memory. So this scan counts the complete records,
+ * by their lengths alone, and libotf2 then reads only this number of records.
  *
  * A file consists of chunks of the size in the anchor; the last one is shorter:
  *	u8 3, u8 byte order ('B': little endian, '#': big),
@@ -149,7 +149,7 @@ static int take_record(struct scan *s, uint8_t kind)
 	return 0;
 }
 
-/* Reads a chunk's header, and checks that its record numbers continue those before. */
+/* Reads a chunk's header, and checks that record numbers continue the preceding chunk's. */
 static int take_header(struct scan *s)
 {
 	uint64_t first;

@@ -68,7 +68,7 @@ static bool is_list(const struct tsct_otf2_defs *defs, const struct tsct_otf2_de
 		words_of(defs, def)[1] == OTF2_GROUP_TYPE_COMM_LOCATIONS;
 }
 
-/* Returns the input's definition with a number; NULL: it has none */
+/* Returns the input's definition with a number; NULL: the input has no such definition */
 static struct tsct_otf2_def *def_of(const struct work *work, enum tsct_otf2_space space,
 				    uint64_t id)
 {
@@ -81,8 +81,8 @@ static struct tsct_otf2_def *def_of(const struct work *work, enum tsct_otf2_spac
 
 /* ---- the hash table ---------------------------------------------------------------- */
 
-/* Returns how many of a definition's @nr words are compared: all words, except that of
- * Paradigm and ParadigmProperty only the first words (OTF2's constants) are compared. */
+/* Returns how many of a definition's @nr words are compared: of Paradigm and ParadigmProperty,
+ * only the first words (OTF2's constants); of all other kinds, all words. */
 static size_t key_of(enum tsct_otf2_kind kind, size_t nr)
 {
 	if (kind == TSCT_OTF2_Paradigm)
@@ -156,9 +156,9 @@ static int compare_parts(const void *a, const void *b)
 }
 
 /*
- * Appends the parts of definition @of to work->content, which begins with the words of
- * @of. The parts are the @nr_parts definitions that extend @of; together, they have
- * @nr_words words. They are sorted, so that their order in the input does not matter.
+ * Appends the parts of definition @of to work->content, which begins with the words of @of.
+ * The parts are the @nr_parts definitions that extend @of; together, they have @nr_words
+ * words. The parts are sorted, so that their order in the input does not matter.
  */
 static int add_parts(struct work *work, const struct tsct_otf2_def *of,
 		     size_t nr_parts, size_t nr_words)
@@ -483,7 +483,7 @@ static int identify_location(struct work *work,
 	at = tsct_array_next(&maps->location, maps->nr_locations, sizeof(*at));
 	if (!at)
 		return -ENOMEM;
-	/* A location keeps its number if that number is free: event files are named by it. */
+	/* A location keeps its number if this is free: event files are named by the number. */
 	def->mapped = def->self;
 	if (is_taken(work, def->self)) {
 		while (is_taken(work, *next) || def_of(work, TSCT_OTF2_SPACE_LOCATION, *next))

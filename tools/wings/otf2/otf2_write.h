@@ -50,7 +50,7 @@ int tsct_otf2_writer_create(const char *dir, uint64_t event_chunk, uint64_t def_
 /* Returns libotf2's archive object, for calls such as OTF2_Archive_SetDescription(). */
 OTF2_Archive *tsct_otf2_writer_archive(struct tsct_otf2_writer *writer);
 
-/* Begins the events of a location. The times of its events must not decrease. */
+/* Begins the events of a location. The times of the location's events must not decrease. */
 int tsct_otf2_location_begin(struct tsct_otf2_writer *writer, uint64_t location,
 			     OTF2_EvtWriter **ret_events);
 int tsct_otf2_location_end(struct tsct_otf2_writer *writer,
@@ -100,9 +100,9 @@ const char *tsct_otf2_error_text(void);
 void tsct_otf2_error_clear(void);
 
 /*
- * Returns the -errno of the first error; 0: there was none. When libotf2 (3.0.2) cannot
- * complete a file, it returns success but calls the error callback that
- * tsct_otf2_error_capture() installs.
+ * Returns the -errno of the first error; 0: there was none. If libotf2 (3.0.2)
+ * cannot complete a file, libotf2's functions return success, but call the
+ * error callback that tsct_otf2_error_capture() installs.
  */
 int tsct_otf2_error_errno(void);
 

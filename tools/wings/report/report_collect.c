@@ -55,7 +55,7 @@ static int sum_span(struct report *r, const struct span *span, __u32 row)
 			 row, strip_def(r, def), 0);
 	if (!s)
 		return -ENOMEM;
-	/* Counts the begin event of the span in the bin of its time, and the end event likewise. */
+	/* Counts the span's begin event and end event, each in the bin of its own time. */
 	s->count[first]++;
 	if (span->end)
 		s->count[to - first * width < width ? first : to / width]++;

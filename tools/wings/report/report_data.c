@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Writes the data for the page's script: one HTML element of JSON, five of base64 */
+/* Writes the data for the page's script: one HTML element has JSON, five have base64 */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

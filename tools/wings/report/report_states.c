@@ -93,7 +93,7 @@ static int by_end(const void *a, const void *b)
 	return tsct_compare(x->to, y->to) ?: tsct_compare(x->thread, y->thread);
 }
 
-/* Returns the row of thread @thread of x->states; TSCT_INDEX_NONE: it has no row of its own */
+/* Returns the row of thread @thread of x->states; TSCT_INDEX_NONE: the thread has none */
 static __u32 row_of(const struct report *r, __u32 thread)
 {
 	const struct tsct_thread *t = r->x.states.threads.all[thread];

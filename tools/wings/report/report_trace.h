@@ -98,7 +98,7 @@ struct node_seen {
 	__u64 events;		/* number of events; must be the first member, as in struct seen */
 	__u64 recorded;		/* number of events of this recording of the node */
 	struct event_rate *rate;	/* NULL: no events */
-	/* number of the node's threads that share one row, and number of their events */
+	/* number of the node's threads that share one row; number of these threads' events */
 	__u64 other_threads, other_events;
 	__u32 other_row;	/* index of the row that the less busy threads share */
 };
@@ -187,7 +187,7 @@ struct report {
 	/* State of the second pass over the recording: */
 	struct tsct_text moments, spans, arrows;
 	__u64 nr_moments, nr_spans, nr_arrows;
-	/* number of events drawn individually, and of those summed up in strips */
+	/* number of events drawn individually; number of events summed up in strips */
 	__u64 shown, summed;
 	__s64 last_moment, last_span, last_arrow;
 	struct strips strips;

@@ -357,7 +357,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 	enum MHD_Result ret;
 	unsigned int status;
 
-	/* The first call for a request comes before its body. Valid requests have no body. */
+	/* The first call comes before the body of a request. Valid requests have no body. */
 	if (!*state) {
 		*state = &begun;
 		return MHD_YES;
