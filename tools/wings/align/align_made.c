@@ -20,7 +20,7 @@
 static int make_file(struct align_input *in)
 {
 	in->made = tmpfile();
-	return in->made ? 0 : align_refuse(in, "cannot create a temporary file: %s", strerror(errno));
+	return in->made ? 0 : align_refuse(in, "cannot make a temporary file: %s", strerror(errno));
 }
 
 /* Ends writing the temporary file. Returns 0, or -EINVAL after printing an error. */

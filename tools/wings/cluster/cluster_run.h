@@ -53,7 +53,7 @@ struct cluster_view {
 
 struct cluster_run {
 	const struct cluster_view *view;
-	/* another input descriptor of the main loop; -1: none */
+	/* additional descriptor that the main loop polls; -1: none */
 	int view_fd;
 	struct cluster_live *live;	/* state of 'cluster live'; NULL: another command */
 	struct cluster_settings settings;

@@ -74,7 +74,7 @@ struct cluster_node {
 	__s64 offset_ns;	/* cluster time - time of the node, ns */
 	__u64 error_ns;		/* error bound of cluster time, ns; UINT64_MAX: unknown */
 	bool command_ended;
-	int exit_status, signal;	/* of the command; -1: ended by `signal` */
+	int exit_status, signal;	/* of the command; exit_status -1: see `signal` */
 	int record_status;	/* exit status of the recorder */
 	bool early;		/* the recorder ended before it was stopped */
 	/* announced files of the recording, and files whose transfer began: numbers, bytes */

@@ -25,7 +25,7 @@
 struct ctf_stream {
 	bt_message_iterator *iterator;
 	bt_message_array_const messages;
-	uint64_t nr, at;		/* numbers of messages: in the batch, processed */
+	uint64_t nr, at;		/* messages in the batch; messages processed so far */
 	struct ctf_clock *clock;
 	char channel[TSCT_NAME_MAX];
 	struct ctf_file *file;		/* file for the packet; NULL: before the first packet */

@@ -80,7 +80,7 @@ static int find_channel(struct ctf_writer *w, const char *name, __u32 *ret)
 	for (*ret = 0; *ret < w->nr_channels; ++*ret)
 		if (!strcmp(w->channels[*ret].name, name))
 			return 0;
-	/* The last channel gets all streams whose channel does not fit. */
+	/* At the limit, all streams of further channels get the channel "others". */
 	if (w->nr_channels >= TSCT_STREAMS_MAX - 1 && name != others)
 		return find_channel(w, others, ret);
 	snprintf(new.name, sizeof(new.name), "%s", name);

@@ -59,7 +59,7 @@ struct poll_loop {
 	__u64 number;		/* among all loops, from 1 */
 	__u64 polled;		/* total length of the loop's calls that ended, ticks */
 	__u32 nr;		/* number of these calls */
-	struct { __u64 begin, end; } latest[32];	/* call i is at index i % 32 */
+	struct { __u64 begin, end; } latest[32];	/* last calls; call i is at i % 32 */
 };
 
 struct mpi_thread {

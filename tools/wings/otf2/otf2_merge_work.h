@@ -144,7 +144,7 @@ struct tsct_otf2_maps {
 };
 
 /*
- * tsct_otf2_unify - add an input's definitions to the result, and free the input's
+ * tsct_otf2_unify - move an input's definitions to the result
  * @force: if inputs define a constant of OTF2 differently, keep the first definition
  *
  * Returns 0 or, with an error in @status, -ENOMEM, or -EBADMSG if a reference is

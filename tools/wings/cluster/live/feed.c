@@ -331,7 +331,7 @@ void live_feed_write(const struct live_feed *f, struct live_reader *r, FILE *to)
 	text = tsct_json_format(line, TSCT_JSON_LINE);
 	json_decref(line);
 	fputc('{', to);
-	if (text && text[1] != '}')	/* prints the object without the braces around it */
+	if (text && text[1] != '}')	/* prints the object without its outer braces */
 		fprintf(to, "%.*s,", (int)strlen(text) - 2, text + 1);
 	free(text);
 	/* Writes numbers without json_t: a JSON tree of many events would be slow. Writes 64-bit
