@@ -49,7 +49,7 @@ cp -r "$work/m" "$work/killed"
 as_killed "$work/killed"
 run 3 report -q -o "$work/killed.html" "$work/killed"
 holds "$work/killed.html" 'j["nodes"][0]["error"] == [[0, 1501], [6000000000, 4000501]]' \
-	're.findall(r"<b>&plusmn; ([^<]*)</b><span>largest error of a time to ([^<]*)<", text) ==
+	're.findall(r"<b>&plusmn; ([^<]*)</b><span>largest error of a time relative to ([^<]*)<", text) ==
 	[("4.0005 ms", "CLOCK_REALTIME"), ("9.001 ms", "UTC")]'
 
 # --- recordings of a program, without and with lost events ------------------------

@@ -67,7 +67,7 @@ done
 if has_wing report; then
 	run 0 report -q "$work/ab.html" "$work/ab"
 	grep -q 'The nodes were never compared' "$work/ab.html" || fail "report does not warn"
-	grep -q 'unknown</b><span>largest error of a time to the common' "$work/ab.html" ||
+	grep -q 'unknown</b><span>largest error of a time relative to the common' "$work/ab.html" ||
 		fail "report states an error"
 fi
 

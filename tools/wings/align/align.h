@@ -3,13 +3,14 @@
  * trace-ctl align: makes an archive of other tools' traces that Perfetto shows on one timeline,
  * with bounds on the error of their times.
  *
- * The times of a trace are of a clock of its node. The node's history of clocks converts that clock
- * to the timeline: CLOCK_REALTIME of the only node, UTC, or the cluster's time. Perfetto relates
- * two clocks by snapshots of both, and assumes equal rates from one snapshot to the next. So the
- * archive has a file clocks/NODE.pftrace per node, with as many snapshots as the drift needs, and
- * the error bound of each as a counter track. In these files the timeline is Perfetto's REALTIME,
- * which Perfetto takes for equal on all machines, and the node's CLOCK_REALTIME is REALTIME_COARSE.
- * The manifest states the machine of each file, and its clock where Perfetto would assume another.
+ * The times of a trace are values of a clock of its node. The node's history of clocks converts
+ * these values to the timeline: CLOCK_REALTIME if there is only one node, UTC, or the cluster's
+ * time. Perfetto relates two clocks by snapshots of both, and assumes equal rates from one
+ * snapshot to the next. So the archive has a file clocks/NODE.pftrace per node, with as many
+ * snapshots as the drift requires, and a counter track of their error bounds. In these files
+ * the timeline is Perfetto's REALTIME, which Perfetto assumes to be equal on all machines, and
+ * the node's CLOCK_REALTIME is REALTIME_COARSE. The manifest states the machine of each file,
+ * and the file's clock if Perfetto would assume another clock.
  */
 #ifndef ALIGN_H
 #define ALIGN_H
@@ -24,7 +25,7 @@
 
 /* ---- ranges: align_range.c ------------------------------------------------ */
 
-/* Times at which a trace has events: at most ALIGN_RANGES ranges, with no event between them */
+/* Ranges of times with events: at most ALIGN_RANGES. There are no events between ranges. */
 #define ALIGN_RANGES	64
 struct align_range {
 	__s64 lo, hi;
@@ -32,7 +33,7 @@ struct align_range {
 struct align_ranges {
 	struct align_range *all;	/* sorted */
 	__u32 nr;
-	__s64 apart;			/* events closer than this are in one range, ns */
+	__s64 apart;			/* ranges closer than this are joined, ns */
 };
 
 /* Adds the range from @lo to @hi. Returns 0 or -ENOMEM. */
@@ -42,14 +43,14 @@ int align_ranges_add(struct align_ranges *ranges, __s64 lo, __s64 hi);
 
 enum align_timeline { ALIGN_REALTIME, ALIGN_UTC, ALIGN_CLUSTER, ALIGN_AUTO };
 
-/* A relation of slope 1, valid from @value to that of the next point */
+/* Relates a clock to the timeline with slope 1, from @value up to the @value of the next point */
 struct align_point {
 	__s64 value, time;	/* value of the clock, time on the timeline; ns */
 	__u64 bound_ns;		/* error bound of the time up to the next point */
 };
 
 struct align_series {
-	struct align_ranges ranges;	/* values of the clock at which traces have events */
+	struct align_ranges ranges;	/* values of the clock at which any trace has events */
 	struct align_point *points;
 	__u32 nr;
 	bool is_cycles;			/* values are cycles of the counter, not ns */
@@ -61,9 +62,9 @@ struct align_node {
 	char *name;
 	const char *dir;		/* NULL: the daemon's */
 	__u8 boot[16];
-	bool has_boot;			/* false: the present boot, or the only one of dir */
+	bool has_boot;			/* false: use the present boot, or the only one of `dir` */
 	bool used;			/* the archive has traces of this node */
-	int state;			/* 0: not opened; 1: open; -1: it could not be opened */
+	int state;			/* history: 0: not opened; 1: open; -1: opening failed */
 	struct tsct_history *history;
 	struct align_series series[TSCT_HISTORY_CLOCKS];
 };
@@ -73,7 +74,7 @@ struct align_time {
 	__u64 error_ns;
 };
 
-/* The timeline. The cluster's is that of the first master and timeline number found. */
+/* The timeline; ALIGN_CLUSTER: that of the first master and timeline number that were found */
 struct align_axis {
 	enum align_timeline kind;
 	bool has_cluster;
@@ -82,31 +83,27 @@ struct align_axis {
 };
 
 /*
- * Converts @value of @clock. Returns 0 or an error of tsct_history_convert(); -EDOM: the distance
- * to UTC is unknown; -ENOTUNIQ: the clock had the value several times; -EXDEV: the node had no
- * cluster time, or another cluster's.
+ * Converts @value of @clock to the timeline. Returns 0 or an error of tsct_history_convert();
+ * -EDOM: the difference to UTC is unknown; -ENOTUNIQ: the clock had this value several times;
+ * -EXDEV: the node had no cluster time, or the time of another cluster.
  */
 int align_convert(struct align_node *node, enum tsct_history_clock clock, __s64 value,
 		  struct align_axis *axis, struct align_time *ret);
 
-/*
- * Checks that all values of a range can be converted. @series: NULL, or receives the points.
- * Returns 0 or an error of align_convert(), with the value in *ret_at.
- */
+/* Checks that all values of a range can be converted. Adds the points to @series, unless @series is
+ * NULL. Returns 0 or an error of align_convert(), with the value that failed in *ret_at. */
 int align_walk(struct align_node *node, enum tsct_history_clock clock,
 	       const struct align_range *range, struct align_axis *axis,
 	       struct align_series *series, __s64 *ret_at);
 
-/*
- * Makes all points of a node for its ranges, and at least one of CLOCK_BOOTTIME, to which Perfetto
- * relates each file in its own format. Returns 0 or -ENOMEM.
- */
+/* Makes all points of a node for its ranges. Makes at least one point of CLOCK_BOOTTIME, to
+ * which Perfetto relates each file in Perfetto's own format. Returns 0 or -ENOMEM. */
 int align_make_points(struct align_node *node, struct align_axis *axis);
 
-/* Returns the largest error bound of the points that are used in a range. */
+/* Returns the largest error bound of the points that Perfetto uses in a range. */
 __u64 align_bound(const struct align_series *series, const struct align_range *range);
 
-/* Returns why align_convert() failed, and what to do, as a clause. */
+/* Returns, as a clause, why align_convert() failed and what the user can do. */
 const char *align_reason(int err);
 
 /* ---- traces: align_input.c, align_scan*.c, align_made.c ------------------- */
@@ -131,55 +128,55 @@ struct align_input {
 	enum tsct_history_clock clock;	/* clock of all times of the trace, or ALIGN_UNNAMED */
 	__u8 boot[16];			/* that the trace states */
 	bool has_boot;
-	FILE *made;			/* its contents in the archive; NULL: those of the file */
+	FILE *made;			/* file for the archive; NULL: the file `path` */
 	bool clock_given;
 	__u64 size, dev, ino;
 	struct timespec mtim;
 	struct align_ranges ranges;	/* values of the clock */
 	__s64 offset_ns;		/* value of the clock minus the number in the file */
-	__u64 resolution_ns;		/* of the numbers in the file, as Perfetto reads them */
+	__u64 resolution_ns;		/* of numbers in the file, as Perfetto reads these */
 	__u64 rounding_ns;
-	__u64 skew_ns;			/* how far its own snapshots contradict the node's clocks */
+	__u64 skew_ns;			/* largest error of the trace's own clock
+					 * snapshots or of Perfetto's conversion */
 	bool ours;			/* an export of trace-ctl */
 	bool several_nodes;		/* the events are of a merged recording */
-	__u64 recorded_ns;		/* ours: error bound of its times; U64_MAX: unknown */
-	__u64 nodes_ns;			/* the same against a cluster's timeline */
-	bool on_cluster;		/* its times are on a cluster's timeline */
+	__u64 recorded_ns;		/* if `ours`: error bound of the times; U64_MAX: unknown */
+	__u64 nodes_ns;			/* if `ours`: error bound of the times
+					 * relative to the cluster's time */
+	bool on_cluster;		/* the trace's times are on a cluster's timeline */
 	__u64 master;
 	__u32 timeline;
 	bool has_snapshots;		/* the file contains clock snapshots of Perfetto */
-	__u64 unrelated;		/* times of clocks in no snapshot, which Perfetto drops */
+	__u64 unrelated;		/* number of times that Perfetto drops,
+					 * because no snapshot has their clock */
 	bool left_out;
 	__u64 bound_ns;
 	char member[100];		/* name in the archive */
 	char machine[256];
 };
 
-/*
- * Reads a trace: its kind, its clock, its times. in->node: NULL: not known yet. Returns 0;
- * otherwise prints an error with the file's name, and returns -EINVAL.
- */
+/* Reads a trace: its kind, its clock, its times. If in->node is NULL, the node is not
+ * known yet. Returns 0, or -EINVAL after printing an error with the file's name. */
 int align_scan(struct align_input *in);
 
-/* The parts of align_scan(). @file: at its beginning. Return 0, or -EINVAL after printing an error.
- * The last two set in->made. */
+/* Parts of align_scan(), which read @file from its beginning. Return 0, or
+ * -EINVAL after printing an error. The last two set in->made. */
 int align_scan_proto(struct align_input *in, FILE *file);
 int align_scan_journal(struct align_input *in, FILE *file);
 int align_make_perf(struct align_input *in);
 
-/* Makes a text with times of the timeline, minus in->offset_ns, in place of cycles. Returns 0, or
- * -EINVAL after printing an error. */
+/* Makes a copy of a text, in which times of the timeline, minus in->offset_ns,
+ * replace cycles. Returns 0, or -EINVAL after printing an error. */
 int align_make_times(struct align_input *in, struct align_axis *axis);
 
-/*
- * Parses a decimal number, "123.456", in units of @unit_ns. Returns the end; NULL: not a number,
- * or too large. *ret_digits: number of digits after the point
- */
+/* Parses a decimal number, such as "123.456", in units of @unit_ns. Sets *ret_digits to the number
+ * of digits after the point. Returns the end of the number; NULL: not a number, or too large */
 char *align_parse_decimal(const char *at, __s64 unit_ns, __s64 *ret_ns, int *ret_digits);
 
 /*
- * Finds the time of an event: the first word "123.456789:", with @cycles "123:", after a word in
- * brackets or, in perf's text without CPUs, the first such word. Returns it, and its end.
+ * Finds the time of an event in a line: the first word such as "123.456789:"
+ * (if @cycles, "123:") that comes after a word in brackets or, if @need_cpu is
+ * false, anywhere. Returns the word, and its end in *ret_end.
  */
 char *align_find_time(char *line, bool need_cpu, bool cycles, __s64 *ret, int *ret_digits,
 		      char **ret_end);
@@ -188,7 +185,7 @@ char *align_find_time(char *line, bool need_cpu, bool cycles, __s64 *ret, int *r
  * after printing an error. */
 int align_open(const struct align_input *in);
 
-/* Parses the timeline that our exports state, "NUMBER of master ID", into @in. */
+/* Sets the timeline in @in from the text in an export of trace-ctl: "NUMBER of master ID". */
 void align_take_timeline(struct align_input *in, const char *text);
 
 /* Prints an error of a trace, and returns -EINVAL. */
@@ -203,7 +200,7 @@ void align_widen(struct align_input *in, __u64 error_ns);
 
 /* ---- Perfetto's format: align_made.c --------------------------------------- */
 
-/* Add a field. Then @message is empty. */
+/* Append a field to @to. The last function also empties @message. */
 void align_put_number(struct tsct_text *to, __u32 field, __u64 value);
 void align_put_text(struct tsct_text *to, __u32 field, const char *text, size_t len);
 void align_put_message(struct tsct_text *to, __u32 field, struct tsct_text *message);
@@ -218,15 +215,15 @@ struct align_archive {
 	struct align_axis axis;
 };
 
-/* Loop over the traces that are not left out */
+/* Loop over the traces that were not left out */
 #define align_for_each(in, archive)						\
 	for ((in) = (archive)->inputs; (in) < (archive)->inputs + (archive)->nr_inputs; (in)++)	\
 		if ((in)->left_out) { } else
 
-/* Writes the archive @path, whole or not at all. Returns 0, or -EIO after printing an error. */
+/* Writes the archive @path. On failure, removes it, prints an error and returns -EIO. */
 int align_archive_write(const struct align_archive *archive, const char *path);
 
-/* Gives each trace its name in the archive, and its machine. */
+/* Sets the name in the archive, and the machine, of each trace. */
 void align_archive_names(struct align_archive *archive);
 
 #endif /* ALIGN_H */

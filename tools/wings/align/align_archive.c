@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The archive: a tar file (ustar) of the manifest, a file of clocks for each node, and the traces.
- * Perfetto reads the files of its own format in the order of their names: clocks/ before traces/,
- * so the snapshots of a node's file apply to its machine.
+ * The archive: a tar file (ustar) with the manifest, a file of clocks for each node, and the
+ * traces. Perfetto reads files in its own format in the order of their names: clocks/ before
+ * traces/. So the snapshots in a node's file are applied to that node's machine first.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@
 #define NAME_MAX_BYTES	99	/* ui.perfetto.dev rejects longer names */
 #define COPY_BYTES	65536
 
-/* Perfetto's names and numbers of our clocks; for CLOCK_REALTIME see align.h */
+/* Perfetto's names and numbers of tsctrace's clocks; for CLOCK_REALTIME see align.h */
 static const struct {
 	const char *name;
 	__u32 id;
@@ -39,7 +39,7 @@ static const struct {
 };
 #define TIMELINE_ID	1
 
-/* The clock that Perfetto assumes for a trace; TSCT_HISTORY_CLOCKS: one in the file itself */
+/* Returns the clock that Perfetto assumes for a trace; TSCT_HISTORY_CLOCKS: a clock of the file */
 static enum tsct_history_clock assumed_clock(const struct align_input *in)
 {
 	return in->kind == ALIGN_PERF_SCRIPT || in->kind == ALIGN_FTRACE ? TSCT_HISTORY_MONOTONIC :
@@ -49,7 +49,7 @@ static enum tsct_history_clock assumed_clock(const struct align_input *in)
 
 /* ---- names ---------------------------------------------------------------- */
 
-/* A member's name: "DIRECTORY/NUMBER-NAME", in plain characters */
+/* Makes the name of an archive member: "DIRECTORY/NUMBER-NAME", in printable ASCII characters. */
 static void member_name(char name[100], const char *directory, __u32 number, const char *from,
 			const char *suffix)
 {
@@ -66,8 +66,8 @@ static void clock_member(const struct align_node *node, char name[100])
 	member_name(name, "clocks", node->number, node->name, ".pftrace");
 }
 
-/* Makes the name of a node's machine. Perfetto identifies machines by name, so two nodes' names
- * differ even where only replaced characters differ. */
+/* Makes the name of a node's machine. Perfetto identifies machines by name. So the names of two
+ * nodes get different machine names even if they differ only in characters that are replaced. */
 static void node_machine(const struct align_node *node, char name[256])
 {
 	char clean[3 * 64 + 1], *at;
@@ -83,10 +83,11 @@ static void node_machine(const struct align_node *node, char name[256])
 }
 
 /*
- * A trace with clock snapshots of its own, or whose clock is not the one that Perfetto assumes,
- * gets a machine of its own beside its node's: on the node's machine, Perfetto would take its
- * clocks for those of the node's file. Only on the machine of the first node, Perfetto keeps
- * snapshots of a second file apart, and relates the two by CLOCK_BOOTTIME.
+ * Returns true if a trace needs a machine of its own, beside that of its node: a
+ * trace with clock snapshots of its own, or whose clock is not the one that
+ * Perfetto assumes. On the node's machine, Perfetto would take clocks of the trace
+ * for those in the node's file. Only on the machine of the first node, Perfetto
+ * keeps snapshots of a second file apart, and relates both files by CLOCK_BOOTTIME.
  */
 static bool needs_machine(const struct align_input *in, const struct align_node *first)
 {
@@ -136,7 +137,7 @@ static json_t *file_entry(const char *path, const char *machine)
 	return json_pack("{s:s, s:{s:o}}", "path", path, "machine", "name", ctl_json_text(machine));
 }
 
-/* States that @clock of the file (NULL: its only clock) plus @offset_ns is @other of file @to. */
+/* States that @clock of @file (or its only clock) plus @offset_ns is clock @other of file @to. */
 static void relate(json_t *file, const char *clock, const char *to, const char *other,
 		   __s64 offset_ns)
 {
@@ -144,7 +145,7 @@ static void relate(json_t *file, const char *clock, const char *to, const char *
 		"sync_to", "file", to, "clock", other, "offset_ns", (json_int_t)offset_ns));
 }
 
-/* Returns Perfetto's name of a clock in a trace of another tool. */
+/* Returns Perfetto's name for the clock of a trace. */
 static const char *clock_in_trace(const struct align_input *in)
 {
 	const enum tsct_history_clock clock = assumed_clock(in);
@@ -206,7 +207,7 @@ static char *make_manifest(const struct align_archive *a)
 
 /* ---- a node's file of clocks, in Perfetto's format ------------------------ */
 
-/* Nested messages under construction, such as clock, in snapshot, in packet, in file */
+/* Nested messages under construction: inner is in part, part in packet, packet in file */
 struct clocks_writer {
 	struct tsct_text file, packet, part, inner;
 };
@@ -254,7 +255,7 @@ static void put_counter(struct clocks_writer *f, __u64 uuid, __s64 time, __u64 v
 	put_packet(f);
 }
 
-/* Makes a node's file: snapshots of each clock and the timeline, then tracks of the bounds. */
+/* Makes a node's file: snapshots of each clock and the timeline, then tracks of error bounds. */
 static void make_clocks(const struct align_node *node, struct clocks_writer *f)
 {
 	char name[64];
@@ -314,7 +315,7 @@ static bool put_file(FILE *to, const char *name, const void *bytes, size_t size)
 		put_padding(to, size);
 }
 
-/* Copies a trace. Returns 0; 1: the archive could not be written; -EINVAL: an error was printed. */
+/* Copies a trace. Returns 0; 1 if writing the archive failed; -EINVAL after printing an error. */
 static int put_trace(FILE *to, const struct align_input *in, char *copy)
 {
 	int fd = in->made ? dup(fileno(in->made)) : align_open(in), err;
@@ -342,7 +343,7 @@ static int put_trace(FILE *to, const struct align_input *in, char *copy)
 	return err ?: !put_padding(to, in->size);
 }
 
-/* Writes all members. Returns the same values as put_trace(). */
+/* Writes all members of the archive. Returns the same values as put_trace(). */
 static int put_members(const struct align_archive *a, FILE *to)
 {
 	static const char end[2 * BLOCK];

@@ -7,14 +7,15 @@
 #include "lib/base/array.h"
 #include "tools/shared/node_history.h"
 
-/* A further point is needed if the relation of slope 1 is off by more than TOLERANCE_NS, and by
- * more than 1 / TOLERANCE_PART of the time's own error bound. */
+/* A further point is needed if the relation of slope 1 is wrong by more than TOLERANCE_NS,
+ * and also by more than 1 / TOLERANCE_PART of the error bound of the time. */
 #define TOLERANCE_NS	50
 #define TOLERANCE_PART	4
-/* If a value has several times, at the boundary of two epochs: largest distance of these times, ns,
- * half of which is the bound; larger: an error */
+/* If a clock's value has several times, at the boundary of two epochs: largest distance of these
+ * times, ns. Half of their distance becomes the error bound. A larger distance is an error. */
 #define UNION_MAX_NS	10000000
-#define POINTS_MAX	(1U << 20)	/* per clock of a node; more drift enlarges the bound */
+#define POINTS_MAX	(1U << 20)	/* limit per clock of a node; at the limit,
+					 * drift increases the error bound */
 
 int align_convert(struct align_node *node, enum tsct_history_clock clock, __s64 value,
 		  struct align_axis *axis, struct align_time *ret)
@@ -87,8 +88,8 @@ static int add_point(struct align_series *s, __s64 value, __s64 time, __u64 boun
 {
 	struct align_point point = { value, time, bound };
 
-	/* Where two lines meet, time may step back within the error. Perfetto rejects such a
-	 * clock. */
+	/* Where two lines of the history meet, the time may decrease by less
+	 * than the error bound. Perfetto rejects a clock that decreases. */
 	if (s->nr && time < s->points[s->nr - 1].time) {
 		point.time = s->points[s->nr - 1].time;
 		point.bound_ns += (__u64)point.time - (__u64)time;
@@ -96,7 +97,7 @@ static int add_point(struct align_series *s, __s64 value, __s64 time, __u64 boun
 	return tsct_array_add(&s->points, &s->nr, &point, sizeof(point));
 }
 
-/* Adds the points of a part in which the clock's rate is constant. */
+/* Adds the points of a part of a range. In this part, the clock's rate is constant. */
 static int add_part(struct align_series *s, bool *go_on, __s64 v0, __s64 v1,
 		    const struct align_time *t0, const struct align_time *t1)
 {
@@ -107,7 +108,7 @@ static int add_part(struct align_series *s, bool *go_on, __s64 v0, __s64 v1,
 	const __u64 left = s->nr < POINTS_MAX ? POINTS_MAX - s->nr : 0;
 	int err = 0;
 
-	/* For cycles, points only give the bound: align_make_times() converts the values. */
+	/* For cycles, points state only the error bound: align_make_times() converts values. */
 	if (s->is_cycles)
 		return add_point(s, v0, t0->ns, error) ?: add_point(s, v1, t1->ns, error);
 	if (last) {
@@ -130,7 +131,7 @@ static int add_part(struct align_series *s, bool *go_on, __s64 v0, __s64 v1,
 	for (i = 0; i < nr && !err; i++) {
 		const double part = (double)i / (double)nr;
 		const __s64 v = v0 + (__s64)((double)(v1 - v0) * part);
-		/* Computes the time from v, as v is rounded, not from `part`. */
+		/* Computes the time from v, not from `part`, because v is rounded. */
 		const double at = v1 == v0 ? 0 : (double)(v - v0) / (double)(v1 - v0);
 		const __s64 more = (t1->ns - t0->ns) - (v1 - v0);
 
@@ -141,10 +142,8 @@ static int add_part(struct align_series *s, bool *go_on, __s64 v0, __s64 v1,
 	return err;
 }
 
-/*
- * Returns the values at which a range is divided, sorted: its ends, and for each bend three values:
- * the bend, and on each side a value that is out of reach of the error.
- */
+/* Returns the sorted values at which a range is divided: both ends of the range, and three values
+ * for each bend: the bend, and one value on each side, farther from the bend than the error. */
 static int get_cuts(struct align_node *node, enum tsct_history_clock clock,
 		    const struct align_range *range, struct align_axis *axis, __s64 **ret,
 		    __u32 *ret_nr)
@@ -200,7 +199,7 @@ int align_walk(struct align_node *node, enum tsct_history_clock clock,
 	return err;
 }
 
-/* Adds the point of CLOCK_BOOTTIME that is nearest to the first point of any clock. */
+/* Adds the point of CLOCK_BOOTTIME that is nearest in time to the first point of another clock. */
 static int add_boottime(struct align_node *node, struct align_axis *axis)
 {
 	struct align_series *s = &node->series[TSCT_HISTORY_BOOTTIME];
@@ -242,7 +241,7 @@ int align_make_points(struct align_node *node, struct align_axis *axis)
 
 __u64 align_bound(const struct align_series *series, const struct align_range *range)
 {
-	/* The last point that is not after the range's begin, as Perfetto uses it */
+	/* Perfetto uses the last point that is not after the range's begin. */
 	const size_t lo = series->nr ? tsct_array_up_to((const __u64 *)&series->points[0].value,
 		series->nr, sizeof(*series->points), (__u64)range->lo) : 0;
 	__u64 bound = 0;

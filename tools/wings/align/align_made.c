@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Traces that Perfetto cannot read: the archive gets what this file converts them to, in a
- * temporary file. journald's entries become packets with the entry's own time, perf.data becomes
- * the text that perf script prints of it, and cycles in a text become times of the timeline.
+ * Converts traces that Perfetto cannot read to temporary files, which are put into the
+ * archive. journald's entries become packets with the entries' times; perf.data becomes
+ * the text that perf script prints; and cycles in a text become times of the timeline.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,14 +20,14 @@
 static int make_file(struct align_input *in)
 {
 	in->made = tmpfile();
-	return in->made ? 0 : align_refuse(in, "no temporary file: %s", strerror(errno));
+	return in->made ? 0 : align_refuse(in, "cannot make a temporary file: %s", strerror(errno));
 }
 
-/* Ends writing. Returns 0, or -EINVAL after printing an error. */
+/* Ends writing the temporary file. Returns 0, or -EINVAL after printing an error. */
 static int end_file(struct align_input *in)
 {
 	if (fflush(in->made) || ferror(in->made))
-		return align_refuse(in, "its temporary file: %s", strerror(errno));
+		return align_refuse(in, "cannot write a temporary file: %s", strerror(errno));
 	in->size = (__u64)ftello(in->made);
 	rewind(in->made);
 	return 0;
@@ -55,9 +55,9 @@ void align_put_message(struct tsct_text *to, __u32 field, struct tsct_text *mess
 	message->len = 0;
 }
 
-/* ---- journald: a JSON object per line, of journalctl -o json --------------- */
+/* ---- journald: output of journalctl -o json, a JSON object per line --------- */
 
-/* Fields in Perfetto's format, in the order of their numbers there, from 1 on */
+/* Fields of journald_event in Perfetto's format, in the order of their numbers, from 1 on */
 static const struct {
 	const char *name;
 	bool number;
@@ -68,8 +68,8 @@ static const struct {
 	{ "_HOSTNAME", false }, { "_TRANSPORT", false },
 };
 
-/* Adds a field as journalctl prints it: a text; an array of texts (adds the first one); an array of
- * bytes that are not UTF-8; or null: it is too long. */
+/* Adds a field as journalctl prints it: a text, an array of texts (adds the first), or an
+ * array of bytes that are not UTF-8. Adds nothing for null: the value is too long. */
 static void put_journal_field(struct tsct_text *to, __u32 field, bool number, const json_t *value)
 {
 	struct tsct_text bytes = { 0 };
@@ -90,7 +90,7 @@ static void put_journal_field(struct tsct_text *to, __u32 field, bool number, co
 	free(bytes.at);
 }
 
-/* Makes the packet of an entry. */
+/* Writes the packet for an entry. */
 static int make_entry(struct align_input *in, const json_t *entry, __u64 line,
 		      struct tsct_text message[3])
 {
@@ -157,7 +157,7 @@ int align_scan_journal(struct align_input *in, FILE *file)
 
 /* ---- perf.data ------------------------------------------------------------ */
 
-/* Runs perf script with an option, and sets in->made to its output. */
+/* Runs perf script with an option, and replaces the contents of in->made by the output. */
 static int run_perf(struct align_input *in, const char *option)
 {
 	char *argv[] = { "perf", "script", "-i", (char *)in->path, (char *)option, NULL };
@@ -167,7 +167,7 @@ static int run_perf(struct align_input *in, const char *option)
 
 	rewind(in->made);
 	if (ftruncate(fileno(in->made), 0))
-		return align_refuse(in, "its temporary file: %s", strerror(errno));
+		return align_refuse(in, "cannot write a temporary file: %s", strerror(errno));
 	posix_spawn_file_actions_init(&files);
 	posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
 	posix_spawn_file_actions_adddup2(&files, fileno(in->made), 1);
@@ -220,7 +220,7 @@ int align_make_times(struct align_input *in, struct align_axis *axis)
 		close(fd);
 		return err ?: align_refuse(in, "out of memory");
 	}
-	/* Writes small numbers, as Perfetto reads them as double. */
+	/* Writes small numbers, because Perfetto reads numbers as double. */
 	if (!err && !align_convert(in->node, in->clock, in->ranges.all[0].lo, axis, &t))
 		in->offset_ns = t.ns - NS_PER_S;
 	while (!err && getline(&line, &room, file) > 0) {
@@ -237,8 +237,8 @@ int align_make_times(struct align_input *in, struct align_axis *axis)
 		}
 		at = t.ns - in->offset_ns;
 		if (at < 0)
-			err = align_refuse(in, "CLOCK_REALTIME was set back in it; give --timeline "
-					   "cluster or utc");
+			err = align_refuse(in, "CLOCK_REALTIME was set back in the trace; give "
+					   "--timeline cluster or utc");
 		in->resolution_ns = max(in->resolution_ns, 2 + ((__u64)at >> 51));
 		fprintf(in->made, "%.*s%lld.%09lld%s", (int)(from - line), line, at / NS_PER_S,
 			at % NS_PER_S, end);

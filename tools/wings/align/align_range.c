@@ -8,7 +8,7 @@
 
 #define APART_MIN_NS	10000000
 
-/* Joins ranges that are closer than @ranges->apart. */
+/* Joins ranges that are closer to each other than @r->apart. */
 static void join_near(struct align_ranges *r)
 {
 	__u32 i, kept = 0;
@@ -18,7 +18,7 @@ static void join_near(struct align_ranges *r)
 
 		if ((__u64)r->all[i].lo - (__u64)last->hi <= (__u64)r->apart ||
 		    r->all[i].lo <= last->hi) {
-			/* The new range is before this one, but may begin later. */
+			/* The new range is inserted before `last`, but may begin later. */
 			last->lo = r->all[i].lo < last->lo ? r->all[i].lo : last->lo;
 			last->hi = r->all[i].hi > last->hi ? r->all[i].hi : last->hi;
 		} else {
@@ -34,7 +34,7 @@ int align_ranges_add(struct align_ranges *r, __s64 lo, __s64 hi)
 	__u32 first = 0, end = r->nr, i;
 
 	r->apart = r->apart ?: APART_MIN_NS;
-	/* Finds the first range that does not end before @lo: in most cases the last one. */
+	/* Finds the first range that ends at or after @lo: in most cases, the last range. */
 	if (r->nr && r->all[r->nr - 1].lo <= lo)
 		first = r->nr - 1;
 	while (first < end) {

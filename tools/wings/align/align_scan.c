@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds the kind of a trace, its clock, and the times of its events. Reads files once, in
- * pieces. All content may be hostile: checks numbers, and cuts texts.
+ * Finds the kind of a trace, its clock, and the times of its events. Reads files once,
+ * in pieces. All content may be hostile: numbers are checked, and texts are truncated.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -18,8 +18,8 @@
 #define LINE_MAX_BYTES	65536
 #define TAR_MAX		(1ULL << 33)	/* of 11 octal digits */
 
-/* Adds Perfetto's rounding to the resolution: it reads numbers as double, and multiplies them by up
- * to three factors: four roundings of 2^-53 each. */
+/* Adds the error of Perfetto's rounding to the resolution. Perfetto reads numbers as double,
+ * and multiplies them by up to three factors: these are four roundings of 2^-53 each. */
 static void add_rounding(struct align_input *in)
 {
 	__u32 i;
@@ -50,7 +50,7 @@ static int scan_text(struct align_input *in, FILE *file)
 			err = align_refuse(in, "has a NUL byte; the file is damaged");
 			break;
 		}
-		/* The event of a line is in its first 64 KiB. */
+		/* Only the first 64 KiB of a line are searched for an event. */
 		begins = line[len - 1] == '\n';
 		if (!first)
 			continue;
@@ -98,17 +98,17 @@ struct json_reader {
 	FILE *file;
 	unsigned int depth;
 	bool is_object[DEPTH_MAX];
-	unsigned int events;		/* depth of the array of events; 0: not in it */
+	unsigned int events;		/* depth of the array of events; 0: none yet */
 	/* the event that is being read */
 	bool has_ts, metadata;
 	__s64 ts, dur;
 	int digits;			/* most behind a point */
 	__u64 nr_events;
 	__s64 base;			/* baseTimeNanoseconds */
-	bool in_other;			/* in otherData, in our own exports */
+	bool in_other;			/* in member otherData, of trace-ctl's own exports */
 };
 
-/* Reads a string, after its first quote; cuts long ones. Returns false at the file's end. */
+/* Reads a string after its first quote; truncates long ones. Returns false at the file's end. */
 static bool read_string(FILE *file, char word[WORD_MAX])
 {
 	size_t len = 0;
@@ -134,7 +134,7 @@ static int take_member(struct json_reader *r, const char *key, const char *value
 
 	if (r->depth == 1 && !strcmp(key, "baseTimeNanoseconds")) {
 		if (!align_parse_decimal(value, 1, &r->base, &digits))
-			return align_refuse(r->in, "baseTimeNanoseconds: not a time");
+			return align_refuse(r->in, "baseTimeNanoseconds is not a time");
 		return 0;
 	}
 	if (r->in_other && string && !strcmp(key, "exported_by") && !strncmp(value, "tsctrace ", 9)) {
@@ -223,7 +223,7 @@ static int scan_json(struct align_input *in, FILE *file)
 			if (r.events && r.depth == r.events + 1 && c == '}')
 				err = end_event(&r);
 			if (r.depth == r.events)
-				r.events = UINT_MAX;	/* the only array of events ended */
+				r.events = UINT_MAX;	/* the only array of events has ended */
 			r.depth--;
 			r.in_other = false;
 			has_key = false;
@@ -243,14 +243,14 @@ static int scan_json(struct align_input *in, FILE *file)
 		err = take_member(&r, key, word, false);
 		has_key = false;
 	}
-	/* Chrome leaves out the last bracket of a bare array. */
+	/* Chrome omits the last bracket if the file is a bare array. */
 	if (!err && (r.depth > 1 || (r.depth && r.is_object[1])))
 		return align_refuse(in, "ends within an object; the file is cut");
 	if (!err && !in->ranges.nr)
 		return align_refuse(in, "has no event with a time");
 	in->resolution_ns = r.digits >= 3 ? 0 : r.digits == 2 ? 9 : r.digits == 1 ? 99 : 999;
 	add_rounding(in);
-	/* Kineto's base is a time of CLOCK_REALTIME, and so are our times. */
+	/* Kineto's base and trace-ctl's exported times are times of CLOCK_REALTIME. */
 	if (!in->clock_given && (r.base || in->ours))
 		in->clock = TSCT_HISTORY_REALTIME;
 	if (!err && r.base && in->ranges.nr) {
@@ -267,8 +267,8 @@ static int scan_json(struct align_input *in, FILE *file)
 
 /* ---- Fuchsia -------------------------------------------------------------- */
 
-/* Adds a time in ticks, and the error of Perfetto's conversion, which multiplies the upper half
- * of the ticks by a rounded factor. */
+/* Adds a time in ticks, and the error of Perfetto's conversion: Perfetto
+ * multiplies the upper half of the ticks by a rounded factor. */
 static int add_ticks(struct align_input *in, __u64 ticks, __u64 per_second)
 {
 	const tsct_u128 ns = (tsct_u128)ticks * (__u64)NS_PER_S / per_second;
@@ -306,7 +306,7 @@ static int scan_fuchsia(struct align_input *in, FILE *file)
 			in->resolution_ns = NS_PER_S / per_second + 1;
 		} else if ((type == 4 || type == 8 || type == 9) && words > 1) {
 			err = add_ticks(in, word[1], per_second);
-			/* The end of a complete event is after its values. */
+			/* The end time of a complete event follows the event's values. */
 			if (!err && type == 4 && (word[0] >> 16 & 15) == 4 && words > 2)
 				err = add_ticks(in, last, per_second);
 		}
@@ -326,7 +326,7 @@ static bool begins_with(const char *head, size_t len, const char *with, size_t s
 	return len >= size && !memcmp(head, with, size);
 }
 
-/* Returns the kind of a file by its first bytes; or prints an error and returns -EINVAL. */
+/* Returns the kind of a file, found by its first bytes, or -EINVAL after printing an error. */
 static int find_kind(const struct align_input *in, char *head, size_t len)
 {
 	char *at = head, *end;
@@ -424,8 +424,8 @@ int align_scan(struct align_input *in)
 		err = align_refuse(in, "the export of a merged recording without cluster time; "
 				   "give an export of each node's recording");
 	if (!err && in->ours && in->recorded_ns > ALIGN_TIME_MAX)
-		err = align_refuse(in, "the error of its times is unknown: the recorder had no "
-				   "synchronized clock");
+		err = align_refuse(in, "the error bound of its times is unknown: the recorder "
+				   "had no synchronized clock");
 	if (!err && in->clock == ALIGN_UNNAMED)
 		err = align_refuse(in, "%s does not name its clock; give --clock before it: %s",
 				   align_kind_names[in->kind],

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads the parts of a Perfetto trace that have times: clock snapshots, packets, events of ftrace.
- * All times become values of one clock, the reference: CLOCK_BOOTTIME or, if the file's snapshots
- * lack that, the next best one. The snapshots of the file relate its other clocks to the
- * reference, as Perfetto will; how far they contradict the node's history is the skew.
+ * Reads the parts of a Perfetto trace that have times: clock snapshots, packets, events
+ * of ftrace. Converts all times to values of one clock, the reference: CLOCK_BOOTTIME
+ * or, if the file's snapshots lack this clock, the next one in references[]. The file's
+ * snapshots relate its other clocks to the reference, as in Perfetto. The largest
+ * difference of the snapshots from the node's history is the skew.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -45,7 +46,7 @@ static const struct {
 };
 #define NR_REFERENCES	4
 
-/* A clock of the file, as in the last snapshot that has it */
+/* A clock of the file, as in the last snapshot with this clock */
 struct file_clock {
 	__u32 id, sequence;		/* 0: of all sequences */
 	__u64 unit_ns;
@@ -62,7 +63,7 @@ struct proto {
 		__u32 sequence, clock;
 	} *defaults;			/* default clocks of sequences */
 	__u32 nr_defaults;
-	__u32 primary;			/* clock of packets that name none; 0: not known yet */
+	__u32 primary;			/* clock of packets without clock; 0: not known yet */
 	__u32 reference;
 	bool any;			/* a snapshot was read */
 	bool damaged;
@@ -78,7 +79,7 @@ struct field {
 	struct proto_span bytes;		/* of type 2 */
 };
 
-/* Reads a varint. Returns false if it is truncated or too long. */
+/* Reads a varint. Returns false if the varint is truncated or too long. */
 static bool read_varint(struct proto_span *s, __u64 *ret)
 {
 	unsigned int shift;
@@ -95,8 +96,8 @@ static bool read_varint(struct proto_span *s, __u64 *ret)
 	return false;
 }
 
-/* Reads the next field. Returns false at the end; and where the packet is damaged, which is checked
- * after the whole packet */
+/* Reads the next field. Returns false at the end of @s, or if the packet is
+ * damaged: then sets p->damaged, which is checked after the whole packet. */
 static bool read_field(struct proto *p, struct proto_span *s, struct field *ret)
 {
 	__u64 tag, len = 0;
@@ -154,7 +155,7 @@ static __s64 in_ns(__u64 value, __u64 unit_ns)
 	return __builtin_mul_overflow(value, unit_ns, &ns) || ns > ALIGN_TIME_MAX ? -1 : (__s64)ns;
 }
 
-/* Compares the file's snapshot with the history: converts each clock's value to a time by it. */
+/* Compares a snapshot of the file with the history, which converts each clock's value. */
 static void measure_skew(struct proto *p, enum tsct_history_clock clock, __s64 value,
 			 const struct align_time *reference)
 {
@@ -180,8 +181,8 @@ static int choose_reference(struct proto *p, const struct file_clock *new, unsig
 		real = new[i].id == REALTIME ? &new[i] : real;
 	}
 	for (k = 0; k < NR_REFERENCES; k++) {
-		/* A file whose times are all of CLOCK_REALTIME, such as ours, may state
-		 * that CLOCK_BOOTTIME is the same. */
+		/* A file whose times are all of CLOCK_REALTIME, such as an export of
+		 * trace-ctl, may state that CLOCK_BOOTTIME has the same values. */
 		if (boot && real && boot->value == real->value && references[k].id != REALTIME)
 			continue;
 		for (i = 0; i < nr; i++)
@@ -192,7 +193,7 @@ static int choose_reference(struct proto *p, const struct file_clock *new, unsig
 			}
 	}
 	return align_refuse(p->in, "its first clock snapshot has none of CLOCK_BOOTTIME, MONOTONIC, "
-			    "MONOTONIC_RAW and REALTIME: its times do not relate to the node's");
+			    "MONOTONIC_RAW and REALTIME: its times do not relate to its node");
 }
 
 static int read_clock(struct proto *p, struct proto_span s, __u32 sequence, struct file_clock *ret)
@@ -252,7 +253,7 @@ static int read_snapshot(struct proto *p, struct proto_span s, __u32 sequence)
 	for (i = 0; i < nr; i++)
 		if (new[i].id == p->reference)
 			reference = new[i].value;
-	/* Uses snapshots without the reference: others relate their clocks to it. */
+	/* If this snapshot lacks the reference, uses clocks that earlier snapshots relate to it. */
 	for (i = 0; i < nr && reference < 0; i++) {
 		old = find_clock(p, new[i].id, sequence);
 		if (old && !old->incremental)
@@ -277,7 +278,7 @@ static int read_snapshot(struct proto *p, struct proto_span s, __u32 sequence)
 	return err;
 }
 
-/* Adds a time of a clock of the file. */
+/* Adds a time that is a value of a clock of the file. */
 static int add_time(struct proto *p, __u32 id, __u32 sequence, __u64 value)
 {
 	struct file_clock *clock = find_clock(p, id, sequence);
@@ -364,7 +365,7 @@ static int set_default(struct proto *p, __u32 sequence, struct proto_span s)
 	return 0;
 }
 
-/* Reads the bound of the times from the label of a node in our own exports. */
+/* Reads the error bound of the times from the label of a node in trace-ctl's own exports. */
 static void read_track(struct proto *p, struct proto_span s)
 {
 	static const char prefix[] = "error bounds: CLOCK_REALTIME ";
@@ -402,7 +403,7 @@ static int read_packet(struct proto *p, struct proto_span whole)
 	bool chrome = false;
 	int err = 0;
 
-	/* Fields may be in any order: reads those first that determine how to read the rest. */
+	/* Fields may be in any order. First reads those that determine how to read others. */
 	while (read_field(p, &s, &f)) {
 		if (f.number == PACKET_SEQUENCE)
 			sequence = (__u32)f.value;
@@ -442,7 +443,7 @@ static int read_packet(struct proto *p, struct proto_span whole)
 	return add_time(p, clock, sequence, time.value);
 }
 
-/* Reads a tag of Trace and its length. Returns 1; 0: at the file's end; -1: damaged */
+/* Reads the tag and length of a packet. Returns 1; 0 at the end of the file; -1 if damaged. */
 static int read_head(FILE *file, __u64 *ret_tag, __u64 *ret_len)
 {
 	__u8 bytes[20];
@@ -483,7 +484,7 @@ int align_scan_proto(struct align_input *in, FILE *file)
 			}
 			if (fseeko(file, (off_t)len, SEEK_CUR))
 				err = align_refuse(in, "%s", strerror(errno));
-		} else if (len > in->size) {	/* checked before its memory is allocated */
+		} else if (len > in->size) {	/* checked before memory is allocated */
 			more = -1;
 			break;
 		} else if (tsct_array_reserve(&bytes, &room, len + 1, 1)) {
@@ -499,8 +500,8 @@ int align_scan_proto(struct align_input *in, FILE *file)
 		err = align_refuse(in, "ends within a packet; the file is cut");
 	if (!err && !in->ranges.nr)
 		err = align_refuse(in, "has no packet with a time");
-	/* Perfetto uses the last snapshot that is not after a value, which need not be the last one
-	 * before it in the file. */
+	/* For a value, Perfetto uses the snapshot with the largest value that is not
+	 * larger. This need not be the snapshot that precedes the value in the file. */
 	align_widen(in, 2 * in->skew_ns);
 	in->has_snapshots = p.any;
 	free(bytes);

@@ -25,7 +25,7 @@ static const char *const clock_names[] = {
 struct align_options {
 	const char *output;
 	enum align_timeline timeline;
-	enum tsct_history_clock clock;	/* --clock for the files that follow; ALIGN_UNNAMED: none */
+	enum tsct_history_clock clock;	/* --clock for the next files; ALIGN_UNNAMED: none */
 	bool force, json;
 	struct align_archive archive;
 };
@@ -87,12 +87,12 @@ static void parse_node(struct argp_state *state, struct align_options *o, char *
 		*comma = '\0';
 	for (node = o->archive.nodes; node; node = node->next)
 		if (!strcmp(node->name, arg))
-			argp_error(state, "--node: '%s' was given twice", arg);
+			argp_error(state, "--node: '%s' was given twice; remove one", arg);
 	if (!add_node(&o->archive, arg, dir, comma ? boot : NULL))
 		argp_failure(state, EXIT_FAILED, 0, "out of memory");
 }
 
-/* Parses a file's argument, FILE or FILE@NODE. An existing file whose name has an @ comes first. */
+/* Parses an argument FILE or FILE@NODE; the whole text is FILE if such a file exists. */
 static void parse_input(struct argp_state *state, struct align_options *o, char *arg)
 {
 	struct align_input in = {
@@ -167,7 +167,7 @@ static bool is_this_host(const char *name)
 		 !strcmp(text, name));
 }
 
-/* Returns the node with a name, boot id, machine id or host name; NULL: none, or out of memory. */
+/* Returns the node with this name, boot id, machine id or host name; NULL: none or out of memory */
 static struct align_node *find_node(struct align_archive *a, const char *name)
 {
 	char host[65] = "this-host";
@@ -203,7 +203,7 @@ static void count_boot(void *ctx, const __u8 id[16])
 	memcpy(boots->id, id, 16);
 }
 
-/* Reads a node's history, once. Returns true if it could be read. */
+/* Reads a node's history, unless it was read before. Returns true if the history could be read. */
 static bool open_node(struct align_node *node)
 {
 	struct boots boots = { 0 };
@@ -230,7 +230,7 @@ static bool open_node(struct align_node *node)
 	return true;
 }
 
-/* Finds the node of a trace: by the name that was given, or the boot that the trace states. */
+/* Finds the node of a trace by the name in the argument, or by the boot that the trace states. */
 static int choose_node(struct align_archive *a, struct align_input *in)
 {
 	struct align_node *node = a->nodes;
@@ -279,7 +279,7 @@ static void drop_made(struct align_input *in)
 	in->made = NULL;
 }
 
-/* Leaves a trace out. Returns the resulting exit status. */
+/* Leaves a trace out of the archive. Returns the resulting exit status. */
 static int leave_out(const struct align_options *o, struct align_input *in)
 {
 	in->left_out = true;
@@ -303,7 +303,7 @@ static int read_traces(struct align_options *o)
 		struct align_input *in = &a->inputs[i];
 		int err = 0;
 
-		/* A Perfetto trace is compared with its node while it is read. */
+		/* A Perfetto trace is compared with its node's history while the trace is read. */
 		if (in->node_name || a->nr_nodes == 1)
 			err = choose_node(a, in);
 		err = err ?: align_scan(in);
@@ -317,7 +317,7 @@ static int read_traces(struct align_options *o)
 	return ret;
 }
 
-/* Chooses the timeline, if none was given. */
+/* Chooses the timeline if the user gave none. */
 static void choose_timeline(struct align_options *o)
 {
 	struct align_archive *a = &o->archive;
@@ -340,7 +340,7 @@ static void choose_timeline(struct align_options *o)
 	a->axis.kind = !several ? ALIGN_REALTIME : cluster ? ALIGN_CLUSTER : ALIGN_UTC;
 }
 
-/* Relates each trace to the timeline, and prints its bound. Returns an exit status. */
+/* Relates each trace to the timeline, and prints the trace's bound. Returns an exit status. */
 static int relate_traces(struct align_options *o)
 {
 	struct align_archive *a = &o->archive;

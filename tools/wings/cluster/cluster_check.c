@@ -80,7 +80,7 @@ static const json_t *clock_of(const struct cluster_node *n)
 	return json_object_get(n->facts, "clock");
 }
 
-/* Returns the node's cluster time; a value that is not a JSON object: the node has none */
+/* Returns the node's cluster time: a JSON object, or another value if the node has none. */
 static const json_t *cluster_time_of(const struct cluster_node *n)
 {
 	return json_object_get(clock_of(n), "cluster");
@@ -90,7 +90,7 @@ static const json_t *cluster_time_of(const struct cluster_node *n)
 struct common {
 	bool boot;		/* all nodes run on one boot of one machine */
 	bool master;		/* all nodes are synchronized with one master */
-	bool utc;		/* no node has cluster time, but all have a bound to UTC */
+	bool utc;		/* no node has cluster time, but all nodes have a bound to UTC */
 };
 
 static struct common compare_clocks(const struct cluster *c)
@@ -115,7 +115,7 @@ static struct common compare_clocks(const struct cluster *c)
 	return all;
 }
 
-/* Checks one node's cluster time against that of node @first. */
+/* Compares one node's cluster time with that of node @first. */
 static void check_timeline(struct cluster_node *n, const struct cluster_node *first)
 {
 	const json_t *cluster = cluster_time_of(n);
@@ -140,8 +140,8 @@ static void check_timeline(struct cluster_node *n, const struct cluster_node *fi
 			    *other ? other : "none");
 }
 
-/* Returns true if two nodes without cluster time are the same node. A recording identifies
- * such a node by its boot id and its host name. */
+/* Returns true if two nodes without cluster time are the same node. A recording
+ * identifies such a node by its boot id and host name. */
 static bool is_same_node(const struct cluster_node *a, const struct cluster_node *b)
 {
 	const char *boot = ctl_json_string(a->facts, "boot");

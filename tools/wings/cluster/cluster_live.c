@@ -9,9 +9,9 @@
 #include "tools/common/options.h"
 
 #define STATUS_NS	500000000LL	/* time between updates of the nodes' states, ns */
-#define FINISH_NS	2000000000LL	/* maximum wait for readers to receive the end, ns */
+#define FINISH_NS	2000000000LL	/* longest time to send the last events, ns */
 #define TURN_MS		20
-#define RATE		5000		/* default limit of a node's sent events per second */
+#define RATE		5000		/* default limit of a node's events per second */
 #define RATE_MAX	100000
 
 struct cluster_live {
@@ -105,7 +105,7 @@ static int receive_live(struct cluster_run *r, unsigned int i, const struct clus
 
 /* ---- begin and end -------------------------------------------------------------------- */
 
-/* Listens for readers, and prints the address of the page. Returns 0 or -errno. */
+/* Opens the page for readers, and prints the page's address. Returns 0 or -errno. */
 static int open_page(struct cluster_run *r)
 {
 	struct cluster_live *l = r->live;

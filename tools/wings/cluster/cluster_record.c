@@ -34,7 +34,7 @@ static const struct argp_option nodes_options[] = {
 	{ 0 }
 };
 
-/* Adds the names of nodes in a list, such as "n1,n2", to r->nodes. */
+/* Adds the names in a list of nodes, such as "n1,n2", to r->nodes. */
 static void add_nodes(struct argp_state *state, struct cluster_run *r, char *list)
 {
 	unsigned int i, nr = 0;
@@ -49,9 +49,9 @@ static void add_nodes(struct argp_state *state, struct cluster_run *r, char *lis
 			argp_error(state, "--on: '%s' is not the name of a node", name);
 		for (i = 0; i < nr; i++)
 			if (!strcmp(r->nodes[i], name))
-				argp_error(state, "--on: %s is given twice", name);
+				argp_error(state, "--on: %s is given twice; remove one", name);
 		if (nr == CLUSTER_NODES_MAX)
-			argp_error(state, "--on: more than %d nodes", CLUSTER_NODES_MAX);
+			argp_error(state, "--on: give at most %d nodes", CLUSTER_NODES_MAX);
 		r->nodes = realloc(r->nodes, (nr + 2) * sizeof(*r->nodes));
 		if (!r->nodes)
 			argp_failure(state, EXIT_FAILED, ENOMEM, "--on");
@@ -141,15 +141,15 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		if (!r->out && (o->shared || r->keep))
 			argp_error(state, "--shared and --keep need -o OUT");
 		if (o->here && !o->command)
-			argp_error(state, "--here needs a command, after --");
+			argp_error(state, "--here needs a command; give one after --");
 		break;
 	default: return ARGP_ERR_UNKNOWN;
 	}
 	return 0;
 }
 
-/* Options of 'trace-ctl record' that 'cluster live' refuses; 'cluster record' accepts
- * the first two. They are hidden, so that completion does not offer them. */
+/* Options of 'trace-ctl record' that 'cluster live' refuses. 'cluster record' accepts
+ * the first two of these. All are hidden, so that completion does not offer them. */
 static const struct argp_option refused[] = {
 	{ "flight-recorder", 'f', NULL, OPTION_HIDDEN, NULL, 0 },
 	{ "timestamps", 0, "MODE", OPTION_HIDDEN, NULL, 0 },
@@ -179,7 +179,7 @@ const struct argp cluster_record_argp = {
 
 /* ---- command line ------------------------------------------------------------------- */
 
-/* Returns the option of the table @o to which the argument @arg belongs; NULL: none */
+/* Returns the option in the table @o to which the argument @arg belongs; NULL: none */
 static const struct argp_option *find_option(const struct argp_option *o, const char *arg)
 {
 	size_t len = strcspn(arg, "=");
@@ -196,9 +196,9 @@ static const struct argp_option *find_option(const struct argp_option *o, const 
 }
 
 /*
- * Splits the command line. Options of this command and those in @own stay in @argv. All
- * other arguments before "--" go to the recorders, because only a recorder knows which of
- * its options have a value. Returns the number of arguments that stay.
+ * Splits the command line. Options of this command and the options in @own stay in @argv.
+ * All other arguments before "--" are passed to the recorders, because only a recorder
+ * knows which of its options have a value. Returns the number of arguments that stay.
  */
 static int split_arguments(int argc, char **argv, struct cluster_settings *o,
 			   const struct argp_option *own)
@@ -231,8 +231,8 @@ static int split_arguments(int argc, char **argv, struct cluster_settings *o,
 	return nr;
 }
 
-/* Refuses options of the recorders that cannot work on many nodes, or with live events.
- * Returns 0, or -EINVAL after printing an error. */
+/* Refuses options of the recorders that cannot be used for many nodes, or with
+ * live events. Returns 0, or -EINVAL after printing an error. */
 static int check_record_options(struct cluster_run *r)
 {
 	char **option;
@@ -253,7 +253,7 @@ static int check_record_options(struct cluster_run *r)
 
 /* ---- directories ---------------------------------------------------------------------- */
 
-/* Makes OUT.nodes. Fails if another run made it. Prints errors. Returns 0 or -errno. */
+/* Makes the directory OUT.nodes, which must not exist. Prints errors. Returns 0 or -errno. */
 static int make_dirs(struct cluster_run *r)
 {
 	size_t len = strlen(r->out);
@@ -281,8 +281,8 @@ static int make_dirs(struct cluster_run *r)
 	return err;
 }
 
-/* Removes OUT.nodes: with @recordings, also the recordings in it; else only if it is empty.
- * If it was removed, sets r->nodes_dir to NULL. */
+/* Removes OUT.nodes. If @recordings is true, also removes the recordings in it; else keeps a
+ * directory that is not empty. If the directory was removed, sets r->nodes_dir to NULL. */
 static void drop_nodes_dir(struct cluster_run *r, bool recordings)
 {
 	char *path;
@@ -311,7 +311,7 @@ static const char *recordings_dir(const struct cluster_run *r)
 }
 
 /* Returns the malloc'ed path of a node's recording; NULL: the node made no recording in this
- * run. A shared directory may still have one of this node from an earlier run. */
+ * run. A shared directory may still contain this node's recording of an earlier run. */
 static char *recording_of(const struct cluster_run *r, unsigned int i)
 {
 	const struct cluster_node *n = &r->c.nodes[i];
@@ -329,7 +329,7 @@ static char *recording_of(const struct cluster_run *r, unsigned int i)
 	return path;
 }
 
-/* Sets the state of a finished node to FAILED because its recording is not here. */
+/* Sets the state of a finished node to FAILED because its recording is missing on this machine. */
 static void fail_missing(struct cluster_run *r, struct cluster_node *n)
 {
 	free(n->why);
@@ -348,8 +348,8 @@ static bool is_partial(const struct cluster_node *n)
 		n->record_status > EXIT_LOST;
 }
 
-/* Returns the malloc'ed option of 'trace-ctl merge' that states a node's missing recording. A later
- * merge finds the recording by its id, which is after a reason without "; ". */
+/* Returns the malloc'ed option of 'trace-ctl merge' for a node's missing recording. A later
+ * merge finds the recording by the id after the reason. The reason must not contain "; ". */
 static char *missing_option(const struct cluster_run *r, unsigned int i)
 {
 	const struct cluster_node *n = &r->c.nodes[i];
@@ -416,7 +416,7 @@ static int merge_gathered(struct cluster_run *r)
 
 /* ---- the run ---------------------------------------------------------------------------- */
 
-/* Ends a run whose recordings are discarded: prints its summary. Returns an exit status. */
+/* Ends a run that keeps no recordings: prints its summary. Returns an exit status. */
 static int end_discarded(struct cluster_run *r)
 {
 	bool missing = false;

@@ -15,15 +15,15 @@
 #include "lib/client/gettime.h"
 #include "send_files.h"
 
-#define CONNECT_NS	20000000000LL	/* default limit of the time to connect, ns */
-#define CHUNK		(64 << 10)	/* largest number of bytes that are read at once */
+#define CONNECT_NS	20000000000LL	/* default limit of the time to connect to a node, ns */
+#define CHUNK		(64 << 10)	/* largest number of bytes that are read by one call */
 #define REASON_NS	1000000000LL	/* wait for a launcher's exit after its output ended, ns */
-#define EXIT_NS		20000000000LL	/* wait for a node to remove its temporary files, ns */
+#define EXIT_NS		20000000000LL	/* maximum wait for a node to remove its files, ns */
 
 /* ---- launchers ----------------------------------------------------------------- */
 
 /* Returns the malloc'ed shell command that starts trace-ctl on a node: the launcher with {}
- * replaced by the node's name. A valid name has no special characters of the shell. */
+ * replaced by the node's name. A valid node name has no characters that are special in a shell. */
 static char *launch_command(const struct cluster_run *r, const char *name)
 {
 	const char *at = r->launcher, *mark;
@@ -58,7 +58,7 @@ static int start_launcher(struct cluster_run *r, unsigned int i)
 
 /* ---- connections ---------------------------------------------------------------- */
 
-/* Ends the connection and the launcher with all its processes. */
+/* Ends the connection, and the launcher with all its child processes. */
 static void kill_launcher(struct cluster_link *l, int number)
 {
 	process_close(&l->launcher);
@@ -71,9 +71,9 @@ static void kill_launcher(struct cluster_link *l, int number)
 }
 
 /*
- * Reads the standard error of the launcher and the node's login shell. Reads only once,
- * which empties the pipe: repeated reads might never end, because a node may print faster
- * than this terminal.
+ * Reads the standard error of the launcher and of the node's login shell. One
+ * read empties the pipe. Repeated reads might never end, because a node may
+ * print faster than this terminal.
  */
 static void read_errors(struct cluster_run *r, unsigned int i)
 {
@@ -114,14 +114,14 @@ static void read_messages(struct cluster_run *r, unsigned int i, __s64 now)
 
 static void write_messages(struct cluster_link *l)
 {
-	/* A node that closes its input closes its output, too, which is reported. */
+	/* A node that closes its input also closes its output, and report_end() reports this. */
 	if (l->launcher.in >= 0 && (!byte_queue_write(&l->out, l->launcher.in) ||
 				    (l->closing && !byte_queue_len(&l->out))))
 		process_close_fd(&l->launcher.in);
 }
 
-/* Reports that a connection ended, with the last line that the launcher printed and its exit
- * status; waits for that status up to REASON_NS. */
+/* Reports that a connection ended, with the last line that the launcher printed and
+ * the launcher's exit status. Waits for this exit status up to REASON_NS. */
 static void report_end(struct cluster_run *r, unsigned int i, __s64 now)
 {
 	struct cluster_link *l = &r->links[i];
@@ -252,7 +252,7 @@ static void do_action(struct cluster_run *r, struct cluster_action *a)
 		cluster_command_ended(&r->c, tsct_monotonic_ns());
 		break;
 	case CLUSTER_COMMAND_STOP:
-		/* Ctrl-C at the terminal also goes to the command itself. */
+		/* The terminal also sends the Ctrl-C to the command. */
 		if (r->command && !r->from_terminal)
 			kill(r->command, SIGTERM);
 		break;
@@ -270,7 +270,7 @@ static void do_actions(struct cluster_run *r)
 
 /* ---- main loop --------------------------------------------------------------------- */
 
-/* Handles Ctrl-C, SIGTERM, SIGHUP: ends the present stage, and prints the effect. */
+/* Handles Ctrl-C, SIGTERM and SIGHUP: ends the present stage, and prints what this means. */
 static void interrupt_run(struct cluster_run *r, bool from_terminal, __s64 now)
 {
 	static const char *const effects[] = {
@@ -309,7 +309,7 @@ static void read_signals(struct cluster_run *r, __s64 now)
 	}
 }
 
-/* Kills launchers that outlive their nodes for long. Returns true if a launcher still runs. */
+/* Kills launchers that run on for EXIT_NS after the end. Returns true if a launcher still runs. */
 static bool kill_lingering(struct cluster_run *r, __s64 now)
 {
 	struct cluster_link *l;
@@ -388,7 +388,7 @@ bool cluster_await(struct cluster_run *r, pid_t pid, int *ret_status)
 	return true;
 }
 
-/* Waits for the end of the local command, which is not recorded any more. A signal ends it. */
+/* Waits for the end of the local command, or for a signal. The recording has already ended. */
 static void await_command(struct cluster_run *r)
 {
 	if (!r->command)
@@ -454,7 +454,7 @@ int cluster_run_open(struct cluster_run *r)
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
-	/* Under nohup, this process ignores SIGHUP, which must stay so. */
+	/* Under nohup, this process ignores SIGHUP, and must continue to ignore it. */
 	if (!sigaction(SIGHUP, NULL, &hangup) && hangup.sa_handler != SIG_IGN)
 		sigaddset(&set, SIGHUP);
 	sigaddset(&set, SIGCHLD);

@@ -11,7 +11,7 @@
 
 #define LINE_SIZE	1024	/* longest line that is printed in one piece, bytes */
 
-/* The start of a line that a node or its launcher has not completed yet */
+/* The beginning of a line that a node or its launcher has not completed yet */
 struct cluster_line {
 	char text[LINE_SIZE];
 	size_t len;
@@ -28,7 +28,7 @@ struct cluster_link {
 	char last[256];			/* last line that the launcher printed */
 	struct receive_files *files;	/* recording that is being received; NULL: none */
 	bool closing;			/* close the launcher's input after `out` is sent */
-	/* time since which the launcher should exit; 0: not yet */
+	/* time at which the connection ended, so the launcher should exit; 0: still connected */
 	__s64 ended_ns;
 };
 
@@ -39,34 +39,34 @@ struct cluster_live;
 struct cluster_view {
 	/* Called in each turn of the main loop, after all inputs were processed */
 	void (*show)(struct cluster_run *r, __s64 now_ns);
-	/* Processes a message "live" of node @i. Returns 0, -ENOMEM; -EPROTO: damaged */
+	/* Processes a message "live" of node @i. Returns 0, -ENOMEM, or -EPROTO (damaged). */
 	int (*live)(struct cluster_run *r, unsigned int i, const struct cluster_action *a);
 	int turn_ms;		/* longest time between turns, ms */
 	/* The following members are used by record and live only: */
 	const struct argp *argp;
 	const struct argp_option *options;	/* additional options; NULL: none */
-	/* open() is called before the run, and finish() after it; NULL: not called. open()
-	 * prints errors, and returns 0 or -errno. */
+	/* If not NULL, open() is called before the run, and finish() after the
+	 * run. open() prints errors, and returns 0 or -errno. */
 	int (*open)(struct cluster_run *r);
 	void (*finish)(struct cluster_run *r);
 };
 
 struct cluster_run {
 	const struct cluster_view *view;
-	/* another input descriptor of the main loop; -1: none */
+	/* additional descriptor that the main loop polls; -1: none */
 	int view_fd;
 	struct cluster_live *live;	/* state of 'cluster live'; NULL: another command */
 	struct cluster_settings settings;
 	struct cluster c;
 	struct cluster_link *links;
 	char **nodes;			/* names of the nodes, NULL-terminated */
-	const char *out;		/* path of the merged recording; NULL: none is made */
+	const char *out;		/* path of the merged recording; NULL: not kept */
 	char *nodes_dir;		/* directory OUT.nodes; NULL: not made */
 	const char *launcher, *remote_path;
 	bool keep, json, quiet;
 	pid_t command;			/* pid of the command that runs here; 0: none */
-	bool no_linger;			/* do not wait for nodes to remove their files */
-	bool from_terminal;		/* the last signal was sent by the terminal */
+	bool no_linger;			/* flag: do not wait until nodes have removed their files */
+	bool from_terminal;		/* flag: the last signal was sent by the terminal */
 	bool command_done;		/* the command has ended */
 	int command_status;		/* wait status of the command */
 	int signals;			/* signalfd() of this process */
@@ -88,14 +88,14 @@ struct cluster_run {
 int cluster_live(int argc, char **argv);
 int cluster_top(int argc, char **argv);
 
-/* Runs the part of a cluster command on a node, where a launcher starts it. Standard input
- * and output are the connection to the coordinator. */
+/* Runs the node's part of a cluster command, which a launcher starts on the
+ * node. Standard input and output are the connection to the coordinator. */
 int cluster_node(void);
 
 /* ---- options, recording: cluster_record.c -------------------------------------- */
 
-/* Options that name nodes and set how trace-ctl is started there, as an argp child whose
- * input is a struct cluster_run. CLUSTER_KEYS: first key for other options */
+/* Options that name nodes and set how to start trace-ctl on them, as an argp child whose input
+ * is a struct cluster_run. CLUSTER_KEYS: lowest option key that is free for other options */
 extern const struct argp cluster_nodes_argp;
 #define CLUSTER_KEYS	300
 
@@ -116,13 +116,13 @@ void cluster_run_close(struct cluster_run *r);
  * Returns 0 or -errno. */
 int cluster_run_nodes(struct cluster_run *r);
 
-/* Waits for a child's end. Returns false if a signal asks this process to end before. */
+/* Waits until a child process ends. Returns false if a signal to end this process comes first. */
 bool cluster_await(struct cluster_run *r, pid_t pid, int *ret_status);
 
 /* ---- output: cluster_show.c ---------------------------------------------- */
 
-/* Returns a malloc'ed text about a failed node: which part of the recording is missing, and
- * where it may be. NULL: out of memory */
+/* Returns a malloc'ed text about a failed node: the part of the recording that
+ * is missing, and where this part may be. NULL: out of memory */
 char *cluster_gap_text(const struct cluster *c, const struct cluster_node *n);
 
 /* Erases the display, and prints "trace-ctl cluster: TEXT" with control characters escaped.
@@ -130,7 +130,7 @@ char *cluster_gap_text(const struct cluster *c, const struct cluster_node *n);
 __attribute__((format(printf, 3, 4)))
 void cluster_print(struct cluster_run *r, const char *node, const char *format, ...);
 
-/* Prints output of a node, each line with the node's name before it. */
+/* Prints output of a node, each line after the node's name. */
 void cluster_show_output(struct cluster_run *r, unsigned int i, int stream,
 			 const char *data, size_t len);
 
@@ -143,19 +143,19 @@ int cluster_show_summary(struct cluster_run *r);
 
 /* ---- the table of top, as computation without I/O: top_table.c ------------------- */
 
-/* The table shows how long a node has been silent, if longer than this, s */
+/* time of silence above which the table shows how long a node has been silent, s */
 #define TOP_TABLE_SILENT_S	3
 
-/* Returns the table: rows from the last samples of the nodes, "nodes", with the slowest links
- * marked; failed nodes first, then by figure @sort, descending, then by name. Does not trust the
- * samples. NULL: out of memory */
+/* Returns the table "nodes": a row for each node, from its last samples. Marks
+ * the slowest links. Sorts failed nodes first, then by figure @sort,
+ * descending, then by name. Does not trust the samples. NULL: out of memory */
 json_t *top_table_read(const struct cluster *c, __s64 now_ns, const char *sort);
 
 /* Prints the table. @width, @height: size of the terminal, characters; 0: unlimited */
 void top_table_print(const json_t *table, FILE *to, int width, int height);
 
-/* Adds "offset_ns", cluster time minus this node's time, and "error_ns", the bound of cluster
- * time. Adds nothing if there is no cluster time. */
+/* Adds "offset_ns" (cluster time minus this node's time) and "error_ns" (bound
+ * of cluster time) to @json. Adds nothing if there is no cluster time. */
 void cluster_json_offset(json_t *json, const struct tsct_clock *clock);
 
 #endif /* TSCT_TOOLS_CLUSTER_RUN_H */

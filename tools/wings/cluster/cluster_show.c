@@ -36,7 +36,7 @@ void cluster_print(struct cluster_run *r, const char *node, const char *format, 
 	ctl_error_finish();
 }
 
-/* Prints a line of a node. The bytes of a command's output are printed unchanged. */
+/* Prints a line of output of a node. The bytes of a command's output are printed unchanged. */
 static void print_line(struct cluster_run *r, unsigned int i, int stream)
 {
 	struct cluster_link *l = &r->links[i];
@@ -107,7 +107,7 @@ static void print_row(const struct cluster_node *n, int width)
 	fprintf(stderr, "%.*s\033[K\n", width - 1, row);
 }
 
-/* Prints how many nodes are in each state, if there are too few rows for all nodes. */
+/* Prints how many nodes are in each state, when the display has too few rows for all nodes. */
 static void print_states(const struct cluster_run *r)
 {
 	__u64 events = 0, lost = 0;
@@ -155,8 +155,8 @@ static double seconds(const struct cluster *c)
 		(double)(c->stopped_ns - c->recording_ns) / 1e9 : 0;
 }
 
-/* Returns the time between the start of the recording and a node's last message, s. Nothing
- * is known about the node after that. */
+/* Returns the time from the start of the recording to a node's last message, s.
+ * After that message, nothing is known about the node. */
 static double heard_s(const struct cluster *c, const struct cluster_node *n)
 {
 	return c->recording_ns && n->heard_ns > c->recording_ns ?

@@ -10,25 +10,25 @@
 #include "tools/common/options.h"
 #include "tools/shared/top.h"
 
-#define KEY_WAIT_NS	1000000LL	/* wait for a key or signal in each turn, ns */
+#define KEY_WAIT_NS	1000000LL	/* longest wait for a key or signal, ns */
 
 enum { KEY_ONCE = CLUSTER_KEYS };
 
-/* Keys of --sort, and the figure of each; NULL: sort by name */
+/* Keys of --sort, and the figure by which each key sorts; NULL: sort by name */
 static const char *const keys[] = { "events", "bytes", "lost", "bound", "delay", "name" };
 static const char *const key_figures[] = {
 	"events_per_s", "bytes_per_s", "lost_per_s", "error_ns", "delay_ns", NULL,
 };
 
-/* `r` must be the first member, because the display casts its address to this struct. */
+/* `r` must be the first member, because the display casts the address of `r` to this struct. */
 struct cluster_top {
 	struct cluster_run r;
 	unsigned int key;
 	unsigned long count;	/* number of refreshes before the end; 0: no limit */
 	double seconds;		/* time between refreshes, s */
 	unsigned long done;
-	__s64 next_ns;		/* time of the next refresh; 0: before the first */
-	bool failed;		/* the table could not be printed */
+	__s64 next_ns;		/* time of the next refresh; 0: before the first refresh */
+	bool failed;		/* flag: printing the table failed */
 };
 
 static const struct argp_option options[] = {
@@ -90,7 +90,7 @@ static bool is_complete(const struct cluster *c)
 	return true;
 }
 
-/* Ends the run: all nodes end their part. */
+/* Ends the run: all nodes end their part of the run. */
 static void end_run(struct cluster_top *t, __s64 now_ns)
 {
 	if (t->r.screen)
@@ -117,7 +117,7 @@ static void show_top(struct cluster_run *r, __s64 now_ns)
 					  r->json, top_table_print);
 	if (due) {
 		t->next_ns = (t->next_ns ? t->next_ns : now_ns) + (__s64)(t->seconds * 1e9);
-		/* Skip refreshes that became due while the program was stopped. */
+		/* Skips refreshes whose time passed while the program was stopped. */
 		if (t->next_ns < now_ns)
 			t->next_ns = now_ns + (__s64)(t->seconds * 1e9);
 		t->done++;

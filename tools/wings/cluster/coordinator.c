@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* State machine of a run and of its nodes */
+/* State machines of a run and of its nodes */
 #include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -34,7 +34,7 @@ static bool is_over(const struct cluster_node *n)
 	return is_in(n, IN(FAILED) | IN(DONE));
 }
 
-/* Returns true if @name has only letters, digits and bytes in @others, at most 255. */
+/* Returns true if @name has at most 255 bytes, each a letter, a digit or a byte in @others. */
 static bool consists_of(const char *name, const char *others)
 {
 	const char *at = name;
@@ -122,7 +122,7 @@ static void print_text(struct cluster_node *n, const char *format, ...)
 
 /* ---- failures --------------------------------------------------------------- */
 
-/* Unless the node is done or has failed: sets its state to FAILED and prints the reason. */
+/* Sets a node's state to FAILED and prints the reason, unless the node is done or has failed. */
 __attribute__((format(printf, 2, 3)))
 static void fail_node(struct cluster_node *n, const char *format, ...)
 {
@@ -142,7 +142,7 @@ static void fail_node(struct cluster_node *n, const char *format, ...)
 		print_text(n, "%s", n->why);
 }
 
-/* Fails a node that sent an invalid message, and ends the connection. */
+/* Sets the state of a node that sent an invalid message to FAILED, and ends the connection. */
 static void reject_message(struct cluster_node *n, const char *what, const char *type)
 {
 	fail_node(n, "%s '%.60s'; use the same version of trace-ctl on all nodes", what,
@@ -187,7 +187,7 @@ static json_t *start_message(const struct cluster *c)
 				   "rate", (json_int_t)c->o->live_rate));
 }
 
-/* Sends @message to nodes in a set of states, sets their state, and releases @message. */
+/* Sends @message to nodes in @states, sets their state to @state, and releases @message. */
 static void send_all(struct cluster *c, unsigned int states, enum cluster_state state,
 		     json_t *message)
 {
@@ -200,7 +200,7 @@ static void send_all(struct cluster *c, unsigned int states, enum cluster_state 
 	json_decref(message);
 }
 
-/* Called when all nodes are checked: prints all problems, and starts the recorders. */
+/* Called when all nodes were checked. Prints all problems, and starts the recorders. */
 static void end_checks(struct cluster *c)
 {
 	unsigned int problems = cluster_count(c, CLUSTER_FAILED);
@@ -231,7 +231,7 @@ static void end_checks(struct cluster *c)
 	send_all(c, IN(CHECKED), CLUSTER_STARTING, start_message(c));
 }
 
-/* Called when all recorders are ready or have failed: starts the commands. */
+/* Called when each recorder is ready or has failed. Starts the commands. */
 static void end_start(struct cluster *c)
 {
 	if ((cluster_count(c, CLUSTER_FAILED) && !c->o->force) ||
@@ -246,7 +246,7 @@ static void end_start(struct cluster *c)
 		add_action(c->nodes, CLUSTER_COMMAND);
 }
 
-/* Ends the recordings. The second call ends them even if commands still run. */
+/* Ends the recordings. A second call ends the recordings even if commands still run. */
 static void stop_nodes(struct cluster *c)
 {
 	if (!c->stops++)
@@ -256,8 +256,8 @@ static void stop_nodes(struct cluster *c)
 		 json_pack("{ss}", "type", "stop"));
 }
 
-/* Stops the local command, whose end will stop the nodes. Returns false if there is no
- * such command, or if it was already stopped. */
+/* Stops the local command. When this command ends, the nodes are stopped.
+ * Returns false if there is no such command, or if it was already stopped. */
 static bool stop_command(struct cluster *c)
 {
 	if (!c->o->here || !c->o->command || c->command_stopped)
@@ -267,7 +267,7 @@ static bool stop_command(struct cluster *c)
 	return true;
 }
 
-/* Begins the next stage if all nodes have completed the present one. */
+/* Begins the next stage if all nodes have completed the present stage. */
 static void end_stage(struct cluster *c)
 {
 	switch (c->stage) {
@@ -296,7 +296,7 @@ static void end_stage(struct cluster *c)
 	}
 }
 
-/* Begins as many stages as possible: without nodes, several stages end at once. */
+/* Begins as many stages as possible: in a run without nodes, several stages end at once. */
 static void advance_stages(struct cluster *c)
 {
 	enum cluster_stage before;
@@ -434,7 +434,7 @@ static void on_recorded(struct cluster_node *n, const struct control_message *m)
 	}
 }
 
-/* Adds an action with the data that follow a message. */
+/* Adds an action for the data that follow a message. */
 static struct cluster_action *pass_data(struct cluster_node *n,
 					enum cluster_action_type type,
 					const struct control_message *m)
@@ -499,11 +499,11 @@ static void on_gathered(struct cluster_node *n, const struct control_message *m)
 		add_action(n, CLUSTER_FILES_DONE);
 }
 
-/* Types of messages, and the set of the node's states in which each is valid */
+/* Types of messages, each with the set of node states in which it is valid */
 static const struct {
 	const char *type;
 	unsigned int states;
-	/* called for the message; NULL: the message only shows that the node is alive */
+	/* handles the message; NULL: the message only shows that the node is alive */
 	void (*receive)(struct cluster_node *n, const struct control_message *m);
 } messages[] = {
 	{ "hello", IN(CONNECTING), on_hello },
@@ -587,7 +587,7 @@ void cluster_command_ended(struct cluster *c, __s64 now_ns)
 	advance_stages(c);
 }
 
-/* Ends the gathering. Nodes that are not done keep their recordings. */
+/* Stops gathering recordings. The recordings of nodes that are not done remain on these nodes. */
 static void give_up(struct cluster *c)
 {
 	struct cluster_node *n;
@@ -615,8 +615,7 @@ void cluster_interrupt(struct cluster *c, __s64 now_ns)
 	advance_stages(c);
 }
 
-/* Disconnects a node that was silent for too long. Sends "alive" to other nodes if it is
- * due. */
+/* Disconnects a node that was silent for too long. Sends messages "alive" when they are due. */
 static void tick_node(struct cluster_node *n)
 {
 	const struct cluster *c = n->c;

@@ -36,11 +36,11 @@
 #include "tools/common/json.h"
 #include "tools/shared/top.h"
 
-#define QUEUE_MAX	(1 << 20)	/* limit of the bytes that wait for the coordinator */
+#define QUEUE_MAX	(1 << 20)	/* limit of the queue to the coordinator, bytes */
 /* limit of the queue with live events, bytes: events in a longer queue would arrive too late */
 #define LIVE_QUEUE_MAX	(256 << 10)
-#define CHUNK		(64 << 10)	/* bytes that are read at once: the size of a pipe */
-/* Silence of the coordinator after which it counts as lost, ns: long, as it may be suspended */
+#define CHUNK		(64 << 10)	/* largest read, bytes: the size of a pipe */
+/* longest silence of the coordinator, ns; long, because the coordinator may be suspended */
 #define LOST_NS		(10 * CLUSTER_SILENCE_NS)
 #define ANSWER_NS	300000000LL	/* maximum wait for the daemon's answer, ns */
 
@@ -51,17 +51,17 @@ struct node {
 	int control_in, control_out;	/* pipes from and to the recorder; -1: none */
 	char dir[4096];			/* directory of the recording; "": none */
 	bool shared;			/* `dir` is in a directory that all nodes share */
-	bool went;			/* "go" was received: the recording is worth keeping */
+	bool went;			/* "go" was received, so the recording is worth keeping */
 	bool stopped;			/* "stop" was sent to the recorder */
 	struct live_follow *live;	/* live events that are sent; NULL: none */
-	bool live_more;			/* more live events can be read now */
+	bool live_more;			/* more live events can be read without waiting */
 	bool discard;			/* delete the recording, even if the run fails */
 	struct send_files *files;	/* recording that is being sent; NULL: none */
 	bool lost;			/* the connection to the coordinator has ended */
-	bool quit, keep;		/* the coordinator ended this node's part; keep `dir` */
+	bool quit, keep;		/* "quit" was received; keep `dir` after "quit" */
 	__s64 heard_ns, alive_ns;
 	struct top_sample sample;	/* last sample for cluster top */
-	__s64 sample_ns;		/* time of the next sample; 0: samples are not wanted */
+	__s64 sample_ns;		/* time of the next sample; 0: none is requested */
 };
 
 static void send_message(struct node *n, json_t *json, const void *data, size_t len)
@@ -104,7 +104,7 @@ static int make_dir(struct node *n, const json_t *json, char *why, size_t size)
 	return err;
 }
 
-/* Runs a command of trace-ctl with --json. Returns its JSON output; NULL: it failed */
+/* Runs a command of trace-ctl with --json. Returns its JSON output; NULL: the command failed */
 static json_t *read_json(char *verb)
 {
 	char *argv[] = { "trace-ctl", verb, "--json", NULL };
@@ -127,7 +127,7 @@ static json_t *read_json(char *verb)
 	return json;
 }
 
-/* Returns those members of the output of 'trace-ctl status' that the coordinator uses. */
+/* Returns the members of the output of 'trace-ctl status' that the coordinator uses. */
 static json_t *own_status(void)
 {
 	json_t *all = read_json("status");
@@ -162,7 +162,7 @@ static void on_check(struct node *n, const json_t *json)
 
 /* ---- the recorder -------------------------------------------------------------- */
 
-/* Returns a malloc'ed argv for the recorder; NULL: out of memory. Its texts belong to @json. */
+/* Returns a malloc'ed argv for the recorder; NULL: out of memory. The strings belong to @json. */
 static char **recorder_argv(const struct node *n, const json_t *json, char *control)
 {
 	const json_t *options = json_object_get(json, "options");
@@ -215,7 +215,7 @@ static int start_recorder(struct node *n, const json_t *json)
 	return 0;
 }
 
-/* Ends the connection after an error of the recording's files. The recording is kept. */
+/* Ends the connection after an error of reading the recording's files. The recording is kept. */
 static void lose_connection(struct node *n, int err)
 {
 	ctl_error("node: %s: %s", n->dir, strerror(-err));
@@ -234,8 +234,8 @@ static void send_recorded(struct node *n, int status)
 				  "files", (int)files, "bytes", (json_int_t)bytes), NULL, 0);
 }
 
-/* Sends output of the command or the recorder to the coordinator. Reads only once, which
- * empties the pipe: repeated reads might never end. */
+/* Sends output of the command or the recorder to the coordinator. One read
+ * empties the pipe. Repeated reads might never end. */
 static void pass_output(struct node *n, int *fd, int stream)
 {
 	char buffer[CHUNK];
@@ -246,8 +246,8 @@ static void pass_output(struct node *n, int *fd, int stream)
 			     buffer, (size_t)len);
 }
 
-/* Called when the recorder closes its connection: waits for its exit. Descendants of the
- * command may still run and write to the same output. */
+/* Called when the recorder has closed its connection: waits for the recorder's
+ * exit. Descendants of the command may still run and write to the same pipes. */
 static void end_recorder(struct node *n)
 {
 	process_close_fd(&n->control_out);
@@ -285,8 +285,8 @@ static void read_recorder(struct node *n)
 
 /* ---- samples for cluster top ------------------------------------------------------- */
 
-/* Returns the daemon's answer about its sources of time; NULL: the daemon does not run, or
- * has no cluster. Prints nothing, because that is not an error. */
+/* Returns the daemon's answer to the request "peers"; NULL: the daemon does not
+ * run, or has no cluster. This is not an error, so nothing is printed. */
 static json_t *read_peers(void)
 {
 	char *answer = NULL;
@@ -300,7 +300,7 @@ static json_t *read_peers(void)
 	return json;
 }
 
-/* Returns the source of time with the largest weight, among sources with a known round trip. */
+/* Returns the source of time that has the largest weight among sources with a known round trip. */
 static const json_t *main_source(const json_t *peers)
 {
 	const json_t *source, *best = NULL;
@@ -320,8 +320,8 @@ static const json_t *main_source(const json_t *peers)
 
 static void add_clock(json_t *json)
 {
-	/* A clock for all samples. The default clock is not used: every start of trace-ctl
-	 * would open it. */
+	/* Opens a separate clock, once, for all samples. The default clock is
+	 * not used, because then every start of trace-ctl would open it. */
 	static struct tsct_clock *clock;
 	struct tsct_clock_state state;
 	const json_t *source;
@@ -344,9 +344,9 @@ static void add_clock(json_t *json)
 }
 
 /*
- * Reads the counters of all channels, the clock and the round trip to the source of cluster
- * time. @last: the previous sample, or zeroed; replaced by this sample. Returns the message
- * "sample"; NULL: out of memory
+ * Reads the counters of all channels, the clock, and the round trip to the
+ * source of cluster time. @last: the previous sample, or all zero; is replaced
+ * by this sample. Returns the message "sample"; NULL: out of memory
  */
 static json_t *read_sample(struct top_sample *last)
 {
@@ -365,7 +365,7 @@ static json_t *read_sample(struct top_sample *last)
 	return json;
 }
 
-/* Sends a sample if it is due, unless the coordinator does not read. */
+/* Sends a sample if it is due, unless the queue to the coordinator is full. */
 static void send_sample(struct node *n, __s64 now)
 {
 	if (!n->sample_ns || now < n->sample_ns)
@@ -404,7 +404,7 @@ static void on_message(struct node *n, const struct control_message *m)
 	} else if (!strcmp(m->type, "top")) {
 		n->sample_ns = tsct_monotonic_ns();
 	} else if (!strcmp(m->type, "stop") && n->stopped && n->control_out >= 0) {
-		/* During its last sync session, the recorder reads no messages. */
+		/* The recorder reads no messages during its last sync session. */
 		kill(n->recorder.pid, SIGINT);
 	} else if (!strcmp(m->type, "go") || !strcmp(m->type, "stop")) {
 		n->went = true;
@@ -512,8 +512,8 @@ static void run_once(struct node *n)
 	if (n->lost)
 		byte_queue_free(&n->to_coordinator);
 	if ((n->lost || n->quit) && n->control_out >= 0) {
-		/* Closing the recorder's input ends the recording; the signal also ends a
-		 * sync session at its start. */
+		/* The end of the recorder's input ends the recording. The signal also
+		 * ends a sync session that runs at the start of the recorder. */
 		process_close_fd(&n->control_out);
 		if (!n->went)
 			kill(n->recorder.pid, SIGTERM);
@@ -531,7 +531,7 @@ int cluster_node(void)
 	fcntl(STDOUT_FILENO, F_SETFL, O_NONBLOCK);
 	n.heard_ns = tsct_monotonic_ns();
 	n.alive_ns = n.heard_ns + CLUSTER_ALIVE_NS;
-	/* An empty line ends an unfinished line that a login shell may have printed. */
+	/* An empty line completes an unfinished line that a login shell may have printed. */
 	byte_queue_add(&n.to_coordinator, "\n", 1);
 	send_message(&n, json_pack("{ss si ss}", "type", "hello", "protocol",
 				   CLUSTER_PROTOCOL, "version", TSCT_VERSION), NULL, 0);

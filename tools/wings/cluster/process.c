@@ -47,7 +47,7 @@ int process_start(struct process *p, const char *path, char **argv, const int *i
 		posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
 	posix_spawn_file_actions_adddup2(&files, out[1], 1);
 	posix_spawn_file_actions_adddup2(&files, err[1], 2);
-	/* Duplicates each descriptor to itself: exec() then does not close it. */
+	/* Duplicates each inherited descriptor to itself, so that exec() does not close it. */
 	for (; inherit && *inherit >= 0; inherit++)
 		posix_spawn_file_actions_adddup2(&files, *inherit, *inherit);
 	posix_spawnattr_init(&attributes);
@@ -55,9 +55,9 @@ int process_start(struct process *p, const char *path, char **argv, const int *i
 				 POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 	sigemptyset(&signals);
 	posix_spawnattr_setsigmask(&attributes, &signals);
-	/* SIGINT and SIGHUP must end recorded commands, but are ignored here: a shell
-	 * ignores SIGINT for background processes, and 'trace-ctl cluster node' ignores
-	 * SIGHUP. */
+	/* SIGINT and SIGHUP must be able to end recorded commands, but may be
+	 * ignored here: a shell ignores SIGINT for background processes, and
+	 * 'trace-ctl cluster node' ignores SIGHUP. */
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGHUP);
 	sigaddset(&signals, SIGPIPE);

@@ -6,21 +6,21 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* A child process; its descriptors are the parent's ends of pipes, -1: closed */
+/* A child process. The descriptors are the parent's ends of pipes; -1: closed */
 struct process {
-	pid_t pid;		/* 0: there is no child, or waitpid() has returned it */
-	int in, out, err;	/* pipes to and from descriptors 0, 1 and 2 of the child */
+	pid_t pid;		/* 0: no child, or waitpid() has returned its status */
+	int in, out, err;	/* pipes to stdin, from stdout and from stderr of the child */
 	int status;		/* wait status, after the child has ended */
 };
 
 /*
  * process_start - start a program
  * @path: file to execute
- * @inherit: descriptors that the child keeps beside 0 to 2, ended by -1; NULL: none
+ * @inherit: descriptors that the child keeps besides 0, 1 and 2; ended by -1; NULL: none
  * @input: true: the child reads from p->in; false: from /dev/null
  *
- * The child leads a process group, so that Ctrl-C at the terminal does not reach it.
- * All pipes of the parent are non-blocking. Returns 0 or -errno.
+ * The child leads a process group of its own, so that Ctrl-C at the terminal does not
+ * signal the child. All pipes of the parent are non-blocking. Returns 0 or -errno.
  */
 int process_start(struct process *p, const char *path, char **argv, const int *inherit,
 		  bool input);
@@ -32,11 +32,11 @@ void process_close(struct process *p);
 /* Starts a program that uses the terminal of this process. Returns its pid or -errno. */
 pid_t process_spawn(const char *path, char **argv);
 
-/* Reads from a pipe. Returns the number of bytes; 0: no data now; -1: end of data or an
- * error, after which *fd is closed and set to -1. */
+/* Reads from a pipe. Returns the number of bytes; 0: no data can be read now;
+ * -1: end of data or an error, after which *fd is closed and set to -1. */
 ssize_t process_read(int *fd, char *buffer, size_t size);
 
-/* Closes a descriptor, unless it is -1, and sets it to -1. */
+/* Closes the descriptor *fd, unless it is -1, and sets *fd to -1. */
 void process_close_fd(int *fd);
 
 #endif /* TSCT_TOOLS_PROCESS_H */

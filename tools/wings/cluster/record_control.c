@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * The control connection of a recorder that "trace-ctl cluster node" started: two pipes
- * with messages. The recorder reports "ready" when it records, starts the command after
- * "go", reports its progress once a second, and the end of the command; it ends after
- * "stop" or the end of the input, and reports its summary.
+ * with messages. The recorder reports "ready" when it records. After "go", it starts
+ * the command; it reports its progress once a second, and the end of the command. After
+ * "stop" or the end of the input, it ends the recording and reports its summary.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +30,7 @@ struct record_control {
 	int in, out;
 	struct message_reader reader;
 	struct byte_queue queue;	/* messages that are not written yet */
-	__s64 next_ns;			/* CLOCK_MONOTONIC of the next report of progress */
+	__s64 next_ns;			/* time of the next report of progress, CLOCK_MONOTONIC */
 	bool reported;			/* the end of the command was reported */
 	bool closed;			/* `in` has ended: there will be no more messages */
 };
@@ -63,11 +63,11 @@ void record_control_close(struct record_control *c)
 	free(c);
 }
 
-/* Writes as many queued bytes as the pipe takes, without blocking. */
+/* Writes as many queued bytes as fit into the pipe, without blocking. */
 static void write_queue(struct record_control *c)
 {
 	if (!byte_queue_write(&c->queue, c->out))
-		byte_queue_free(&c->queue);	/* the reader has ended, so `in` will end, too */
+		byte_queue_free(&c->queue);	/* no process reads any more; `in` will end, too */
 }
 
 void record_control_send(struct record_control *c, json_t *message)
@@ -125,7 +125,7 @@ static void send_ended(struct record_control *c, const struct record_child *chil
 			"signal", signalled ? WTERMSIG(child->status) : 0));
 }
 
-/* Starts the command. If it cannot be executed, its exit status is 127. */
+/* Starts the command. If the command cannot be executed, sets its exit status to 127. */
 static void start_command(const struct record_session *s, struct record_child *child)
 {
 	int err = child->pid && child->gate >= 0 ? record_child_release(child) : 0;
@@ -137,7 +137,7 @@ static void start_command(const struct record_session *s, struct record_child *c
 	child->running = false;
 }
 
-/* Counts signal @number as if a process had sent it. */
+/* Counts signal @number as if a process had sent the signal. */
 static void request_stop(int number)
 {
 	stop_signals++;
@@ -165,7 +165,7 @@ static void read_messages(struct record_session *s, struct record_child *child)
 	}
 	if (err >= 0)
 		return;
-	/* Nothing can stop this recorder any more, so ends the recording now. */
+	/* No process can stop this recorder any more, so ends the recording now. */
 	c->closed = true;
 	request_stop(SIGHUP);
 	request_stop(SIGHUP);

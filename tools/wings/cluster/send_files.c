@@ -12,22 +12,22 @@
 
 #include "send_files.h"
 
-#define CHUNK		(128 << 10)	/* largest number of bytes read or compressed at once */
-/* With level 1, zlib is as fast as a network of 1 Gbit/s. Higher levels make packets of
- * events hardly smaller. */
+#define CHUNK		(128 << 10)	/* size of the buffers for file data, bytes */
+/* At level 1, zlib is as fast as a network of 1 Gbit/s. At higher levels,
+ * packets of events become hardly smaller. */
 #define LEVEL		1
 
 /* ---- sending ------------------------------------------------------------------ */
 
 struct send_files {
-	int dirfd, fd;		/* the directory; the file being sent, -1: none */
+	int dirfd, fd;		/* the directory; the file that is being sent, -1: none */
 	struct dirent **names;
-	int nr, at;		/* number of names; index of the next name */
+	int nr, at;		/* number of names; index of the next one to send */
 	z_stream z;
 	char in[CHUNK], out[CHUNK];
 };
 
-/* Selects the files to send: all but hidden ones, which only a running recorder needs. */
+/* Selects the files to send: all except hidden ones, which only a running recorder needs. */
 static int is_sent(const struct dirent *e)
 {
 	return *e->d_name != '.';
@@ -90,7 +90,7 @@ int send_files_count(const char *dir, unsigned int *ret_files, __u64 *ret_bytes)
 	return err;
 }
 
-/* Begins the next file; if there is none, appends "gathered". See send_files_step(). */
+/* Begins the next file, or appends "gathered" after the last file. See send_files_step(). */
 static int next_file(struct send_files *s, struct byte_queue *out)
 {
 	const char *name;
@@ -146,7 +146,7 @@ struct receive_files {
 	char *path;		/* path of the directory; NULL: committed */
 	int dirfd;
 	FILE *file;		/* file that is being received; NULL: none */
-	__u64 left;		/* bytes of the file that are not received yet */
+	__u64 left;		/* number of bytes of the file that were not received yet */
 	z_stream z;
 	char out[CHUNK];
 };

@@ -9,7 +9,7 @@
 
 /* ---- rows ------------------------------------------------------------------------ */
 
-/* Returns a member of a sample, which is not trusted; null: it is missing or negative. */
+/* Returns a figure of a sample, which is not trusted; null: the figure is missing or negative. */
 static json_t *figure(const json_t *sample, const char *key)
 {
 	const double value = ctl_json_number(sample, key);
@@ -60,7 +60,7 @@ static json_t *node_row(const struct cluster_node *n, __s64 now_ns)
 	return row;
 }
 
-/* Sets member @mark of the row with the largest figure above 0. */
+/* Sets member @mark of the row with the largest figure @key above 0 to true. */
 static void mark_largest(const json_t *rows, const char *key, const char *mark)
 {
 	json_t *row, *largest = NULL;
@@ -88,8 +88,8 @@ json_t *top_table_read(const struct cluster *c, __s64 now_ns, const char *sort)
 
 /* ---- text --------------------------------------------------------------------------- */
 
-/* Appends the state of a node in words: its failure, or problems of its clock or channels;
- * and that its link is the slowest if it is. */
+/* Appends the state of a node in words: its failure, or problems of its clock
+ * or channels. Also appends "slowest link" if the node has it. */
 static void put_state(const json_t *row, struct tsct_text *cell)
 {
 	const bool widest = json_is_true(json_object_get(row, "largest_bound"));

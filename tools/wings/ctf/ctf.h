@@ -21,8 +21,8 @@
 #include "lib/history/history.h"
 #include "tools/shared/worker.h"
 
-/* Version of the protocol of the library's graphs. 1 can have all types of CTF 2; version 2.1 of the
- * library and later ones have it, and the functions of that, which are NULL in earlier ones. */
+/* Version of the protocol of the library's graphs. Version 1 has all types of CTF 2. Version 1,
+ * and the functions below, are in the library from 2.1 on; before, these functions are NULL. */
 static inline uint64_t ctf_graph_version(void)
 {
 	return bt_get_maximal_mip_version() > 0;
@@ -40,16 +40,16 @@ extern const uint8_t *bt_field_blob_get_data_const(const bt_field *) __attribute
 struct ctf_options {
 	const char *dir[CTF_DIRS_MAX];	/* state directories with histories */
 	unsigned int nr_dirs;
-	const char *boot;	/* boot of traces that state none; NULL: not given */
-	/* enum tsct_history_clock of clocks without a known name; -1: not given */
+	const char *boot;	/* boot of traces that do not state their boot; NULL: not given */
+	/* enum tsct_history_clock of clocks whose names are unknown; -1: not given */
 	int clock;
 };
 
 /* Progress and result */
 struct ctf_status {
 	struct worker_status work;
-	bool off_timeline;	/* flag: the error is that times have no cluster time */
-	/* timeline of the ticks; that of the first event if none was requested */
+	bool off_timeline;	/* flag: the conversion failed because times have no cluster time */
+	/* timeline of the ticks: as requested, else that of the first event */
 	struct tsct_recorded_timeline timeline;
 };
 
@@ -65,7 +65,7 @@ struct ctf_job {
 /* Makes the recording. Returns 0, or -errno with status->work.why. */
 int ctf_convert(struct ctf_job *job);
 
-/* Set the reason of an error, and return the error. Add a remark. */
+/* ctf_fail() sets the reason of an error, and returns the error. ctf_note() adds a remark. */
 #define ctf_fail(status, ...)	worker_fail(&(status)->work, __VA_ARGS__)
 #define ctf_note(status, ...)	worker_note(&(status)->work, __VA_ARGS__)
 
@@ -75,26 +75,26 @@ int ctf_convert(struct ctf_job *job);
 struct ctf_paths {
 	struct ctf_path {
 		char *path;
-		__u64 hash;	/* of the trace's metadata and of the sizes of its files */
-		/* index of the first directory of the same trace, by its UUID: a tracer that
-		 * rotates a trace begins a directory anew */
+		__u64 hash;	/* hash of the trace's metadata and file sizes */
+		/* index of the first directory of the same trace, which is identified
+		 * by its UUID: a tracer that rotates a trace begins a new directory */
 		__u32 first;
 		char uuid[37];	/* "": none */
 		bool ctf2;
 	} *all;
 	__u32 nr;
-	__u32 nr_recordings;	/* recordings of trace-ctl, which are not searched */
+	__u32 nr_recordings;	/* number of recordings of trace-ctl, which are not searched */
 	__u64 bytes_of_metadata, nr_files;
-	char *unreadable;	/* a file of a trace that cannot be read as one; NULL: none */
-	int unreadable_error;	/* why, as an errno; 0: it is not a regular file */
+	char *unreadable;	/* path of a trace's file that cannot be read; NULL: none */
+	int unreadable_error;	/* errno of the attempt to read; 0: not a regular file */
 };
 
-/* Finds the traces in @path and below. Returns 0, even if there is none, or -errno. */
+/* Finds the traces in @path and below. Returns 0, even if there is no trace, or -errno. */
 int ctf_find(const char *path, struct ctf_paths *ret);
 void ctf_paths_free(struct ctf_paths *paths);
 
-/* Returns, as a clause, the kind of a file or directory that merge cannot read, and what to do;
- * NULL: not known. */
+/* Returns, as a clause, what kind of file or directory @path is, which merge
+ * cannot read, and what the user can do; NULL: the kind is not known. */
 const char *ctf_foreign_kind(const char *path);
 
 /* ---- time: ctf_time.c -------------------------------------------------------------- */
@@ -117,19 +117,19 @@ struct ctf_clock {
 	const bt_clock_class *class;
 	char name[64];
 	int clock;		/* enum tsct_history_clock; -1: unknown */
-	uint64_t precision;	/* largest error of its values, cycles */
+	uint64_t precision;	/* largest error of the clock's values, cycles */
 	__u64 hz;
-	__s64 offset_ns;	/* time of value 0 in the trace, ns since the Unix epoch */
+	__s64 offset_ns;	/* stated time of the clock's value 0, ns since the Unix epoch */
 	bool has_epoch;
-	bool checked;		/* flag: the offset was compared with the history */
+	bool checked;		/* flag: the offset was already compared with the history */
 };
 
-/* A time as a tick of the recording; errors in ns, UINT64_MAX: unknown */
+/* A time as a tick of the recording. error_ns, utc_ns: error bounds, ns; UINT64_MAX: unknown */
 struct ctf_time {
 	__u64 tick, error_ns, utc_ns;
 };
 
-/* Finds the clock of a trace's streams, the node's boot and its history. Returns 0 or -errno. */
+/* Finds the clock of a trace's streams, the boot and the boot's history. Returns 0 or -errno. */
 int ctf_clock_init(struct ctf_node *node, struct ctf_clock *clock, const bt_clock_class *class);
 int ctf_time_of(struct ctf_node *node, struct ctf_clock *clock, __u64 value,
 		struct ctf_time *ret);
@@ -142,7 +142,7 @@ void ctf_define(const bt_event_class *class, struct tsct_event_def *ret_def);
 /* Makes the payload of an event, and finds its thread. */
 void ctf_payload(const bt_event *event, const struct tsct_event_def *def,
 		 struct tsct_text *ret_payload, __u32 *ret_tid);
-/* Writes an identifier of at most @size - 1 characters that is made of @name. */
+/* Writes an identifier of at most @size - 1 characters, made from @name. */
 void ctf_identifier(const char *name, char *to, size_t size);
 
 /* ---- the recording: ctf_recording.c -------------------------------------------------- */
@@ -151,16 +151,16 @@ struct ctf_writer;
 struct ctf_file;
 
 int ctf_writer_open(struct ctf_job *job, const __u8 uuid[16], struct ctf_writer **ret);
-/* Returns the file of a channel and CPU; NULL: out of memory, or too many. */
+/* Returns the file of a channel and CPU; NULL: out of memory, or there are too many files */
 struct ctf_file *ctf_writer_file(struct ctf_writer *w, const char *channel, __u32 cpu);
-/* Appends an event of a class. Returns 0 or -errno. */
+/* Appends an event to a file. Returns 0 or -errno. */
 int ctf_writer_event(struct ctf_writer *w, struct ctf_file *file, const bt_event *event,
 		     struct ctf_time *time);
-/* Stores a time of the trace, which may have no events. */
+/* Stores a time, which the recording covers then, for a trace that may have no events. */
 void ctf_writer_note(struct ctf_writer *w, const struct ctf_time *time);
-/* Counts events that were lost after the events so far. Returns 0 or -errno. */
+/* Counts @nr events that were lost after the last event of @file. Returns 0 or -errno. */
 int ctf_writer_lose(struct ctf_file *file, __u64 nr);
-/* Writes the metadata. @cut_off: events at the end are missing */
+/* Writes the metadata. @cut_off: events at the end of the trace are missing */
 int ctf_writer_finish(struct ctf_writer *w, const struct ctf_node *node, bool cut_off);
 void ctf_writer_free(struct ctf_writer *w);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fields of a foreign event: the members of its contexts and its payload, in this order; those of
- * a structure are fields of the event, with the names of both. Fields that a definition cannot
- * state are text in JSON: arrays, variants, optional fields, and those above the maximum number.
+ * Fields of another tracer's event: the members of its contexts and of its payload, in this order.
+ * Members of a structure become separate fields, named after the structure and the member. Arrays,
+ * variants, optional fields, and fields above the maximum number become text in JSON.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,16 +11,16 @@
 #include "lib/base/json.h"
 #include "ctf.h"
 
-/* Last field of an event with too many fields: an object with the rest, in JSON */
+/* Last field of an event with too many fields: an object of all further fields, in JSON */
 #define REST_NAME	"more_fields"
 
-/* Walk over the fields of an event class, or those of an event in the same order */
+/* Walk over the fields of an event class, or over the fields of an event in the same order */
 struct field_walk {
-	struct tsct_event_def *def;	/* definition to be made; NULL: a payload is made */
+	struct tsct_event_def *def;	/* definition to be made; NULL: a payload is being made */
 	const struct tsct_event_def *made;
 	struct tsct_text *payload;
 	struct tsct_text rest;		/* members of the object of REST_NAME */
-	unsigned int nr;		/* number of fields so far, also above the maximum */
+	unsigned int nr;		/* number of fields so far, even above the maximum */
 	__u32 tid;
 };
 
@@ -123,7 +123,7 @@ static void put_json_elements(struct tsct_text *to, const bt_field *field)
 	put_text(to, "]");
 }
 
-/* Writes bytes as the array of their values. */
+/* Writes bytes as an array of numbers. */
 static void put_json_bytes(struct tsct_text *to, const bt_field *field)
 {
 	const uint64_t nr = bt_field_blob_get_length(field);
@@ -140,7 +140,7 @@ static void put_json_bytes(struct tsct_text *to, const bt_field *field)
 	put_text(to, "]");
 }
 
-/* Writes a variant as an object of the selected option. */
+/* Writes a variant as an object with the selected option as member. */
 static void put_json_option(struct tsct_text *to, const bt_field *field)
 {
 	const bt_field_class *class = bt_field_borrow_class_const(field);
@@ -211,7 +211,7 @@ static bool has_name(const struct tsct_event_def *def, const char *name)
 	return false;
 }
 
-/* Sets the name of the definition's next field: @name, or with a number that makes it unique. */
+/* Sets the name of the definition's next field: @name, with a number if the name is taken. */
 static void name_field(struct tsct_event_def *def, struct tsct_field *field, const char *name)
 {
 	char all[TSCT_FIELD_NAME_MAX];
@@ -258,14 +258,14 @@ static void set_type(struct tsct_field *field, const bt_field_class *class)
 	}
 }
 
-/* Adds a field to the definition. @class: NULL: a text */
+/* Adds a field to the definition. @class: NULL: the field is a text */
 static void define_field(struct field_walk *w, const char *name, const bt_field_class *class)
 {
 	const bool is_rest = w->nr++ >= TSCT_FIELDS_MAX;
 	struct tsct_event_def *def = w->def;
 	struct tsct_field *field;
 
-	/* The last field has the rest. Only that field may have this name. */
+	/* The last field contains all further fields. No other field may be named REST_NAME. */
 	def->nr_fields -= is_rest;
 	field = &def->fields[def->nr_fields];
 	*field = (struct tsct_field) { .type = TSCT_TYPE_STRING };
@@ -276,7 +276,7 @@ static void define_field(struct field_walk *w, const char *name, const bt_field_
 	def->nr_fields++;
 }
 
-/* Appends the name of a member to that of its structure. Returns false if there is no room. */
+/* Joins the names of a structure and its member. Truncates long names. */
 static void join_names(char to[256], const char *of, const char *name)
 {
 	if (*of)
@@ -336,7 +336,7 @@ void ctf_define(const bt_event_class *class, struct tsct_event_def *def)
 
 /* ---- payloads ----------------------------------------------------------------------- */
 
-/* Appends a text and its NUL. A NUL within the text would end it. */
+/* Appends a text and its NUL. A NUL within the text ends the text. */
 static void put_string(struct tsct_text *to, const char *text, size_t len)
 {
 	const char *nul = memchr(text, '\0', len);
@@ -362,7 +362,7 @@ static void put_value(struct tsct_text *to, const struct tsct_field *as, const b
 	}
 }
 
-/* Appends the labels of an enumeration's value, with commas. */
+/* Appends the labels of an enumeration's value, separated by commas. */
 static void put_labels(struct tsct_text *to, const bt_field *field)
 {
 	bt_field_class_enumeration_mapping_label_array labels = NULL;
@@ -381,7 +381,7 @@ static void put_labels(struct tsct_text *to, const bt_field *field)
 	}
 }
 
-/* Returns the next field of the definition; NULL: it goes to the last field, as @name. */
+/* Returns the next field of the definition; NULL: add the value to the last field, as @name */
 static const struct tsct_field *next_field(struct field_walk *w, const char *name)
 {
 	const unsigned int i = w->nr++;
@@ -396,7 +396,7 @@ static const struct tsct_field *next_field(struct field_walk *w, const char *nam
 	return NULL;
 }
 
-/* Stores the thread of an event: of several fields, that of the innermost scope. */
+/* Stores the thread of an event. If several fields name a thread, the innermost scope counts. */
 static void note_thread(struct field_walk *w, const char *name, const bt_field *field)
 {
 	union number v;

@@ -15,7 +15,7 @@
 #include "tools/common/cmd.h"
 #include "ctf.h"
 
-/* Limits of the search: LTTng's traces are four directories below that of the session. */
+/* Limits of the search: LTTng's traces are four levels below the directory of the session. */
 #define DEPTH_MAX	8
 #define TRACES_MAX	10000
 
@@ -26,14 +26,14 @@ static bool starts(const char *bytes, size_t len, const char *with, size_t size)
 
 #define STARTS(bytes, len, with)	starts(bytes, len, with, sizeof(with) - 1)
 
-/* Reads the beginning of a file, as a string. Returns its length; 0: it cannot be read. */
+/* Reads the beginning of a file as a string. Returns the string's length; 0: not readable */
 static size_t read_begin(const char *path, char *to, size_t size)
 {
 	return (size_t)max(tsct_sysfs_read(path, to, size), (ssize_t)0);
 }
 
 /* Returns true if a file that begins with @begin is CTF metadata of another tracer: text,
- * packets in either byte order, or JSON. */
+ * packets in either byte order, or JSON text. */
 static bool is_foreign_metadata(const char *begin, size_t len)
 {
 	return !STARTS(begin, len, TSCT_META_BEGIN) &&
@@ -43,8 +43,8 @@ static bool is_foreign_metadata(const char *begin, size_t len)
 
 #define UUID_LEN	36
 
-/* Reads the UUID of a trace: the first one in the text of its metadata, which may be in packets.
- * "": it has none there. */
+/* Sets @uuid to the UUID of a trace: the first UUID in the metadata, whose text may be in
+ * packets. Does not change @uuid if there is none. */
 static void read_uuid(const char *begin, size_t len, char uuid[UUID_LEN + 1])
 {
 	static const char key[] = "uuid = \"";
@@ -84,8 +84,8 @@ static int add_trace(struct ctf_paths *p, const char *path, const char *metadata
 	return err;
 }
 
-/* Notes the first file of a trace that cannot be read as one. @error: see struct ctf_paths. Returns 0
- * or -ENOMEM. */
+/* Stores the path of the first file that belongs to a trace but cannot be read. @error: see
+ * struct ctf_paths. Returns 0 or -ENOMEM. */
 static int note_unreadable(struct ctf_paths *p, const char *path, int error)
 {
 	if (p->unreadable)
@@ -119,7 +119,7 @@ static int search(struct ctf_paths *p, const char *path, int depth)
 		    (size_t)snprintf(below, sizeof(below), "%s/%s", path, names[i]->d_name) >=
 		    sizeof(below))
 			continue;
-		/* libbabeltrace2 follows links to files, and ignores what is no file. */
+		/* libbabeltrace2 follows symbolic links to files, and ignores all but files. */
 		if (is_trace ? stat(below, &st) : lstat(below, &st)) {
 			if (is_trace)
 				err = note_unreadable(p, below, errno);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads CTF traces by libbabeltrace2: a source component for each trace directory, and one sink
- * with a port for each stream. The sink takes the events of all streams in the order of their
- * converted times, as the streams may have different clocks.
+ * Reads CTF traces by libbabeltrace2. The graph has a source component for each trace,
+ * and one sink with a port for each stream. The sink takes the events of all streams in
+ * the order of their converted times, because the streams may have different clocks.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -25,11 +25,11 @@
 struct ctf_stream {
 	bt_message_iterator *iterator;
 	bt_message_array_const messages;
-	uint64_t nr, at;		/* messages of the batch; number of those that are done */
+	uint64_t nr, at;		/* messages in the batch; messages processed so far */
 	struct ctf_clock *clock;
 	char channel[TSCT_NAME_MAX];
-	struct ctf_file *file;		/* of the present packet; NULL: before the first one */
-	struct ctf_time time;		/* of the event at the front */
+	struct ctf_file *file;		/* file for the packet; NULL: before the first packet */
+	struct ctf_time time;		/* time of the stream's next event */
 };
 
 struct reader {
@@ -43,7 +43,7 @@ struct reader {
 	__u32 nr_clocks;
 	struct tsct_order order;
 	struct tsct_order_cursor *heap;
-	/* a time of the trace, for one without events */
+	/* a time of the trace, which is used if the trace has no events */
 	struct ctf_clock *some_clock;
 	__u64 some_value;
 	__u64 unknown_losses, lost_packets, damaged, no_cpu;
@@ -53,7 +53,7 @@ struct reader {
 
 /* ---- errors of the library ------------------------------------------------------------------ */
 
-/* Gets the library's error: its first cause, which is the one nearest to the file. */
+/* Gets the text of the library's error: its first cause, which is the nearest one to the file. */
 static void take_error(char *to, size_t size)
 {
 	const bt_error *error = bt_current_thread_take_error();
@@ -63,7 +63,7 @@ static void take_error(char *to, size_t size)
 	if (error && bt_error_get_cause_count(error))
 		text = bt_error_cause_get_message(bt_error_borrow_cause_by_index(error, 0));
 	snprintf(to, size, "%s", text && *text ? text : "libbabeltrace2 cannot read it");
-	/* Cuts addresses of objects at the end of the text: ": msg-it-addr=0x...". */
+	/* Removes addresses of objects at the end of the text: ": msg-it-addr=0x...". */
 	end = strstr(to, "-addr=");
 	while (end && end > to && *end != ':')
 		end--;
@@ -73,7 +73,7 @@ static void take_error(char *to, size_t size)
 		bt_error_release(error);
 }
 
-/* @path: the trace that has the error; NULL: not known */
+/* @path: the trace that has the error; NULL: the trace is not known */
 static int fail_library(struct reader *r, const char *path)
 {
 	const bool is_part = path && strcmp(path, r->job->path);
@@ -116,8 +116,8 @@ static const char *environment(const bt_trace *trace, const char *name)
 	return value && bt_value_is_string(value) ? bt_value_string_get(value) : "";
 }
 
-/* Sets the name of a stream's channel: that of its file without the number of the CPU at its end,
- * as tracers name files. */
+/* Sets the name of a stream's channel: the stream's file name without the CPU
+ * number at its end. Tracers append this number. */
 static void name_channel(struct ctf_stream *s, const bt_stream *stream, const bt_trace *trace)
 {
 	const bt_stream_class *class = bt_stream_borrow_class_const(stream);
@@ -133,7 +133,7 @@ static void name_channel(struct ctf_stream *s, const bt_stream *stream, const bt
 		end[-1] = '\0';
 	slash = strrchr(path, '/');
 	name = slash ? slash + 1 : path;
-	/* The last file of several that LTTng rotated has a second number. */
+	/* If LTTng rotated files, the last file has a second number. */
 	for (end = path + strlen(path); end > name && end[-1] >= '0' && end[-1] <= '9'; end--)
 		;
 	if (end > name + 1 && *end && end[-1] == '_')
@@ -187,7 +187,7 @@ static int begin_packet(struct reader *r, struct ctf_stream *s, const bt_packet 
 	if (cpu && bt_field_class_type_is(bt_field_get_class_type(cpu),
 					  BT_FIELD_CLASS_TYPE_UNSIGNED_INTEGER))
 		number = bt_field_integer_unsigned_get_value(cpu);
-	/* DPDK states the largest number for threads that have no CPU. */
+	/* DPDK states the largest possible number for threads without a CPU. */
 	r->no_cpu += number > CPU_MAX;
 	s->file = ctf_writer_file(r->writer, s->channel, number > CPU_MAX ? 0 : (__u32)number);
 	return s->file ? 0 : -EBADMSG;
@@ -253,7 +253,7 @@ static void drop_messages(struct ctf_stream *s)
 		bt_message_put_ref(s->messages[s->at++]);
 }
 
-/* Gets the next batch. Returns 1; 0: the stream has ended; or -errno. */
+/* Gets the next batch of messages. Returns 1; 0 if the stream has ended; or -errno. */
 static int next_batch(struct reader *r, struct ctf_stream *s)
 {
 	char why[512];
@@ -283,8 +283,8 @@ static int next_batch(struct reader *r, struct ctf_stream *s)
 	return 0;
 }
 
-/* Advances to the stream's next event, and converts its time. Returns 1; 0: there is none;
- * or -errno. */
+/* Advances to the stream's next event, and converts the event's time. Returns
+ * 1; 0 if there is no next event; or -errno. */
 static int next_event(struct reader *r, struct ctf_stream *s)
 {
 	const bt_clock_snapshot *snapshot;
@@ -414,8 +414,8 @@ configure(bt_self_component_sink *self)
 
 /* ---- one trace ------------------------------------------------------------------------------- */
 
-/* Adds a source of the directories of a trace: those whose first one is @number. Returns the
- * component, NULL after an error. */
+/* Adds a source for the directories of a trace, whose first directory is
+ * @number. Returns the component; NULL after an error. */
 static const bt_component_source *add_source(struct reader *r, bt_graph *graph,
 					     const bt_component_class_source *class,
 					     const struct ctf_path *paths, __u32 nr, __u32 number)
@@ -457,8 +457,8 @@ static bool is_readable(struct reader *r, const bt_component_class_source *class
 	return is;
 }
 
-/* Cuts a file before its last packet, which begins with the same magic number as the file.
- * Returns false if there is no such packet. */
+/* Truncates a file before its last packet. A packet begins with the same magic
+ * number as the file. Returns false if there is only one packet. */
 static bool cut_last_packet(const char *path)
 {
 	enum { MARK = 4, WINDOW = 65536 };
@@ -504,8 +504,8 @@ static int copy_file(const char *from, const char *to)
 
 #define CUTS_MAX	16
 
-/* Copies file @name of a trace to directory @to, without an unreadable part at its end. Returns 0,
- * or -errno. */
+/* Copies file @name of a trace to directory @to, without unreadable packets at
+ * its end. Returns 0 or -errno. */
 static int salvage_file(struct reader *r, const bt_component_class_source *class, const char *path,
 			const char *to, const char *name)
 {
@@ -524,17 +524,17 @@ static int salvage_file(struct reader *r, const bt_component_class_source *class
 		is_cut = cuts++ < CUTS_MAX && cut_last_packet(copy);
 		if (is_cut)
 			continue;
-		ctf_note(r->status, "%s: damaged; it is left out", name);
+		ctf_note(r->status, "%s: damaged; the file is left out", name);
 		return unlink(copy) ? -errno : 0;
 	}
 	if (is_cut)
-		ctf_note(r->status, "%s: damaged or cut off in its last %d packet%s, left out",
+		ctf_note(r->status, "%s: damaged or cut off: its last %d packet%s left out",
 			 name, cuts, cuts == 1 ? "" : "s");
 	return 0;
 }
 
-/* Copies a trace that cannot be read, without its damaged parts, and replaces *@all by the path
- * of the copy. The caller removes the copy with all temporary files. */
+/* Copies a trace that cannot be read, without its damaged parts. Replaces *@all by the
+ * path of the copy. The caller removes the copy with all other temporary files. */
 static int salvage_trace(struct reader *r, const bt_component_class_source *class,
 			 unsigned int number, char **all)
 {
@@ -633,8 +633,8 @@ static int read_traces(struct reader *r, struct ctf_paths *paths)
 		return ctf_fail(r->status, -ENOENT, "libbabeltrace2 has no plugin 'ctf' here;"
 				" install babeltrace2");
 	source_class = bt_plugin_borrow_source_component_class_by_name_const(plugin, "fs");
-	/* A graph cannot be used after a source failed, so tries possibly damaged traces in
-	 * another one first. */
+	/* After a source has failed, its graph cannot be used any more. So
+	 * possibly damaged traces are first tried in another graph. */
 	for (i = 0; i < paths->nr && r->job->salvage && !err; i++)
 		if (!is_readable(r, source_class, paths->all[i].path))
 			err = salvage_trace(r, source_class, i, &paths->all[i].path);
@@ -647,15 +647,15 @@ static int read_traces(struct reader *r, struct ctf_paths *paths)
 	err = err ?: connect(r, graph, sources, nr, sink_class) ?: run_graph(r, graph);
 	for (i = 0; i < r->nr_streams; i++)
 		drop_messages(&r->streams[i]);
-	/* Frees nothing: the graph's iterators refer to each other, and the process ends soon. */
+	/* The graph is not freed: its iterators refer to each other, and this process ends soon. */
 	free(sources);
 	return err;
 }
 
 /* ---- the recording --------------------------------------------------------------------------- */
 
-/* Makes the UUID of the recording (RFC 9562, version 8) from the traces' metadata and the sizes of
- * their files, so that a copy of a trace gets the same UUID. */
+/* Makes the UUID of the recording (RFC 9562, version 8) from the traces'
+ * metadata and file sizes, so that a copy of a trace gets the same UUID. */
 static void make_uuid(const struct ctf_paths *paths, bool cluster, __u8 uuid[16])
 {
 	__u64 hash[2] = { 1, 2 + cluster };

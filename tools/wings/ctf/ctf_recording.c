@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Writes the recording of a foreign trace: a merged recording of one node */
+/* Writes the recording of another tracer's trace: a merged recording of one node */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,19 +16,19 @@
 #define PIECES_MAX	(TSCT_RECORDED_BOUNDS_MAX - 1)
 #define PIECE_NS	1000000ULL	/* initial length of a piece */
 
-/* Largest errors within a part of the recording's time */
+/* Largest errors in a piece of the recording's time */
 struct error_span {
 	__u64 from, error_ns, utc_ns;
 	bool used;
 };
 
-/* A channel: the streams of one name. CTF names no channels, but tracers name files by them. */
+/* A channel: the streams of one name. CTF has no channel names, but tracers name files by them. */
 struct channel {
 	char name[TSCT_NAME_MAX];
 	struct tsct_event_def **defs;	/* by number */
 	__u32 nr_defs;
-	struct tsct_index by_class;	/* maps event class to number of its definition, plus 1 */
-	struct tsct_index by_hash;	/* maps (hash of a definition, n) to its number, plus 1 */
+	struct tsct_index by_class;	/* maps event class to its definition's number, plus 1 */
+	struct tsct_index by_hash;	/* maps definition's (hash, n) to its number, plus 1 */
 };
 
 struct ctf_file {
@@ -46,12 +46,12 @@ struct ctf_writer {
 	__u32 nr_channels;
 	struct ctf_file **files;
 	__u32 nr_files;
-	/* Piece i begins at tick first + i * length. If there are too many pieces, they are joined
-	 * in pairs, and `length` doubles. */
+	/* Piece i begins at tick first + i * length. If there are too many
+	 * pieces, pairs of pieces are joined, and `length` doubles. */
 	struct error_span pieces[PIECES_MAX];
 	__u64 first, length, last;
 	bool has_time;
-	__u64 raised, raise_max;	/* number of raised ticks; largest raise, ns */
+	__u64 raised, raise_max;	/* number of ticks that were raised; largest raise, ns */
 	struct tsct_text payload;
 };
 
@@ -80,7 +80,7 @@ static int find_channel(struct ctf_writer *w, const char *name, __u32 *ret)
 	for (*ret = 0; *ret < w->nr_channels; ++*ret)
 		if (!strcmp(w->channels[*ret].name, name))
 			return 0;
-	/* The last channel gets the streams of all further names. */
+	/* At the limit, all streams of further channels get the channel "others". */
 	if (w->nr_channels >= TSCT_STREAMS_MAX - 1 && name != others)
 		return find_channel(w, others, ret);
 	snprintf(new.name, sizeof(new.name), "%s", name);
@@ -117,8 +117,8 @@ struct ctf_file *ctf_writer_file(struct ctf_writer *w, const char *name, __u32 c
 
 /* ---- event definitions -------------------------------------------------------------------- */
 
-/* Returns the number of the channel's definition of an event class, plus 1; 0: out of memory,
- * or too many. Equal definitions have one number. */
+/* Returns the number, plus 1, of the channel's definition for an event class; 0:
+ * out of memory, or too many definitions. Equal definitions have one number. */
 static __u64 define(struct ctf_writer *w, struct channel *c, const bt_event_class *class)
 {
 	__u64 *number = tsct_index_get(&c->by_class, (uintptr_t)class, 0), hash, i;
@@ -185,7 +185,7 @@ void ctf_writer_note(struct ctf_writer *w, const struct ctf_time *t)
 	w->last = max(w->last, t->tick);
 	while (t->tick > w->first && (t->tick - w->first) / w->length >= PIECES_MAX)
 		join_pieces(w);
-	/* After CLOCK_REALTIME was set back, a file may begin before the first event. */
+	/* A file's first event may be before w->first if CLOCK_REALTIME was set back. */
 	p = t->tick > w->first ? &w->pieces[(t->tick - w->first) / w->length] : &w->pieces[0];
 	p->from = p->used ? min(p->from, t->tick) : t->tick;
 	p->error_ns = max(p->error_ns, t->error_ns);
@@ -211,7 +211,7 @@ int ctf_writer_event(struct ctf_writer *w, struct ctf_file *f, const bt_event *e
 		return -ENOMEM;
 	if (!tsct_stream_writer_started(&f->out))
 		ret = tsct_stream_writer_start(&f->out, time->tick);
-	/* Raises a tick that decreases: the history's lines meet only within their bounds. */
+	/* Raises a tick below the last one: the history's lines meet only within their bounds. */
 	raise = tsct_stream_writer_last(&f->out);
 	raise = raise > time->tick ? raise - time->tick : 0;
 	if (raise) {
@@ -283,7 +283,7 @@ static int describe_file(struct ctf_file *f, struct tsct_recording *rec)
 		at++;
 	s->loss[at].cause[TSCT_LOSS_TOO_BIG] = f->too_big;
 	s->loss[at].cause[TSCT_LOSS_FULL] = f->discarded - f->too_big;
-	/* Losses are stated in the header of a packet, even if the file has no event. */
+	/* Packet headers state losses, so a file with losses needs a packet even without events. */
 	if (!tsct_stream_writer_started(&f->out) && f->discarded)
 		err = tsct_stream_writer_start(&f->out, rec->begin);
 	if (!err && tsct_stream_writer_started(&f->out))
@@ -307,7 +307,7 @@ static void describe_bounds(const struct ctf_writer *w, struct tsct_recording *r
 	for (p = w->pieces; p < w->pieces + PIECES_MAX; p++) {
 		if (!p->used)
 			continue;
-		/* The larger one of two bounds applies between them. */
+		/* Between two points, the larger one of their bounds applies. */
 		c->bounds[c->nr_bounds++] = (struct tsct_recorded_bound) {
 			p->from, max(p->error_ns, last_ns),
 		};

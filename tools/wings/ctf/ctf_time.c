@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Times of a foreign trace: the trace states its kernel clock and its boot; the history of
- * that boot converts values of that clock.
+ * Times of another tracer's trace. The trace states its kernel clock and its
+ * boot; the history of that boot converts values of that clock.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "ctf.h"
 
 #define GIGA	1000000000LL
-/* Largest difference of a tracer's REALTIME - MONOTONIC from the history's, ns */
+/* Largest difference between a tracer's REALTIME - MONOTONIC and that in the history, ns */
 #define OFFSET_MAX_NS	10000000LL
 
 /* ---- the clock ---------------------------------------------------------------------- */
@@ -28,7 +28,7 @@ static int clock_of(const char *name)
 	return -1;
 }
 
-/* Loads the node's history of the boot from the first directory that has it. */
+/* Loads the node's history of the boot from the first directory that contains this boot. */
 static int load_history(struct ctf_node *node)
 {
 	const struct ctf_options *o = node->job->options;
@@ -127,7 +127,7 @@ static int value_ns(const struct ctf_clock *c, __u64 value, __s64 *ret_lo, __s64
 		__builtin_add_overflow(*ret_hi, c->offset_ns, ret_hi) ? -ERANGE : 0;
 }
 
-/* Returns the largest error of a clock's values that the trace states, cycles or ns. */
+/* Returns the stated largest error of a clock's values, in cycles if @cycles, else in ns. */
 static __u64 error_of_value(const struct ctf_clock *c, bool cycles)
 {
 	const unsigned __int128 ns = ((unsigned __int128)c->precision * GIGA + c->hz - 1) / c->hz;
@@ -136,7 +136,7 @@ static __u64 error_of_value(const struct ctf_clock *c, bool cycles)
 	return off < LLONG_MAX / 4 ? (__u64)off : LLONG_MAX / 4;
 }
 
-/* Returns the tick of a cluster time. */
+/* Returns the tick for a cluster time, ns. */
 static __u64 tick_of(const struct tsct_recorded_timeline *t, __s64 ns)
 {
 	const __int128 size = ((__int128)ns - t->base_ns) * ((__int128)1 << TSCT_CLOCK_SHIFT);
@@ -148,8 +148,8 @@ static __u64 tick_of(const struct tsct_recorded_timeline *t, __s64 ns)
 	return t->global + (__u64)(__s64)ticks;
 }
 
-/* Returns an error unless the times are on the requested timeline. If none was requested, the
- * timeline of the first time is from now on. */
+/* Returns an error unless the times are on the requested timeline. If no timeline
+ * was requested, the timeline of the first time becomes the requested one. */
 static int check_timeline(struct ctf_node *node, const struct tsct_history_time *t, unsigned int nr)
 {
 	struct ctf_status *s = node->status;
@@ -168,7 +168,7 @@ static int check_timeline(struct ctf_node *node, const struct tsct_history_time 
 			" timeline %u of node %016llx", wanted->number, wanted->master);
 }
 
-/* Compares the offset to CLOCK_REALTIME that the trace states with the history. */
+/* Compares the clock's offset to CLOCK_REALTIME, as the trace states, with the history. */
 static int check_offset(struct ctf_node *node, struct ctf_clock *c, __s64 lo,
 			const struct tsct_history_time *t)
 {
@@ -201,7 +201,7 @@ static const char *reason(const struct ctf_node *node, const struct ctf_clock *c
 	return node_history_reason(err);
 }
 
-/* Converts a time that the history lacks as the trace states it, without a bound. */
+/* Uses a time as the trace states it, without a bound: the history cannot convert it. */
 static int take_stated(struct ctf_node *node, const struct ctf_clock *c, __u64 value, __s64 lo,
 		       int err, struct ctf_time *ret)
 {
@@ -269,8 +269,8 @@ int ctf_time_of(struct ctf_node *node, struct ctf_clock *c, __u64 value, struct 
 	ret->tick = (__u64)middle.ns;
 	if (!node->job->cluster)
 		return 0;
-	/* Global ticks have the rate of the master's clock, which differs slightly from that
-	 * of cluster time: the bound refers to the latter. */
+	/* Global ticks have the rate of the master's clock, which differs slightly from
+	 * the rate of cluster time. The error bound is that of cluster time. */
 	ret->tick = tick_of(&node->status->timeline, middle.ns);
 	ret->error_ns += 3 + ret->error_ns / 1024;
 	return 0;

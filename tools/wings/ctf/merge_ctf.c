@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Merges CTF traces of other tracers: turns each into a recording, in a directory beside the
- * output, and merges these with the other inputs.
+ * Merges CTF traces of other tracers: converts each trace into a recording, in a
+ * directory beside the output, and merges these recordings with all other inputs.
  */
 #include <argp.h>
 #include <errno.h>
@@ -20,13 +20,13 @@
 #include "tools/shared/node_history.h"
 #include "ctf.h"
 
-/* Limit of the child's memory, far above its needs, bytes: a minimum; per byte of metadata, which
- * takes much more in memory; and per file, of which libbabeltrace2 maps 8 MiB at a time */
+/* Limit of the child's memory, far above its needs, bytes: a constant, plus a factor for each byte
+ * of metadata, plus a constant for each file, of which libbabeltrace2 maps 8 MiB at a time */
 #define MEMORY_MIN		(1ULL << 30)
 #define MEMORY_PER_BYTE		1024
 #define MEMORY_PER_FILE		(32ULL << 20)
-/* Limit of the child's CPU time without progress, s, and bytes of metadata that add 1 s: the time
- * grows with the square of the number of event classes */
+/* Limit of the child's CPU time without progress, s; and number of bytes of metadata that
+ * add 1 s, because the time grows with the square of the number of event classes */
 #define STUCK_S			30
 #define METADATA_PER_S		50000
 
@@ -100,7 +100,7 @@ int merge_find_ctf(struct merge_input *in)
 		kind = S_ISREG(st.st_mode) ? ctf_foreign_kind(in->given) : NULL;
 		return kind ? refuse_file(in, kind) : 0;
 	}
-	/* A directory that cannot be searched is refused when it is opened. */
+	/* A directory that cannot be searched is refused later, when it is opened. */
 	if (ctf_find(in->given, &paths) || !paths.nr)
 		return 0;
 	if (paths.nr_recordings) {
@@ -134,13 +134,13 @@ int merge_find_ctf(struct merge_input *in)
 /* State of a merge with CTF traces */
 struct ctf_merge {
 	const struct merge *m;
-	struct merge_input *input;	/* inputs of the merge of recordings */
+	struct merge_input *input;	/* inputs of the final merge: recordings only */
 	const char *temporary;		/* temporary directory for the recordings of CTF traces */
-	struct ctf_status *status;	/* of the trace that is being converted */
-	/* timeline of the recordings among the inputs, or else of the first trace; `on`: it is
-	 * known */
+	struct ctf_status *status;	/* status of the trace that is being converted */
+	/* timeline of the recordings among the inputs or, if there are none, of
+	 * the first trace; `on`: the timeline is known */
 	struct tsct_recorded_timeline timeline;
-	bool of_recordings;		/* flag: `timeline` is that of recordings */
+	bool of_recordings;		/* flag: `timeline` is from recordings */
 	bool cluster;			/* flag: traces get cluster time */
 };
 
@@ -149,7 +149,7 @@ static int run_child(void *arg)
 	return ctf_convert(arg);
 }
 
-/* Sets the limits of the child, by the size of the trace. */
+/* Sets the limits of the child, which depend on the size of the trace. */
 static void limit(struct worker *worker, const char *path)
 {
 	struct ctf_paths paths;
@@ -170,8 +170,8 @@ static void print_notes(const struct ctf_merge *w, const char *given)
 		merge_print("%s: %.*s", given, (int)(end - line), line);
 }
 
-/* Makes a recording of input @i. Returns 0 or -errno. Prints errors, except -EAGAIN: times
- * are not on the timeline, and the caller tries another. */
+/* Converts input @i into a recording. Returns 0 or -errno. Prints errors, except
+ * -EAGAIN: times are not on the timeline, so the caller tries another timeline. */
 static int convert(struct ctf_merge *w, int i)
 {
 	const struct merge *m = w->m;
@@ -222,8 +222,8 @@ static int convert(struct ctf_merge *w, int i)
 
 /* ---- all inputs --------------------------------------------------------------------------- */
 
-/* Finds the timeline of the recordings among the inputs: that of their merge. Prints
- * errors. */
+/* Finds the timeline of the recordings among the inputs, which is the timeline
+ * of their merge. Prints errors. */
 static int find_timeline(struct ctf_merge *w)
 {
 	const struct merge *m = w->m;
@@ -248,7 +248,7 @@ static int find_timeline(struct ctf_merge *w)
 	if (!err && plan)
 		w->timeline = tsct_merge_result(plan)->timeline;
 	w->of_recordings = w->timeline.on;
-	/* Traces without a recording get the timeline of the first one, if all are on it. */
+	/* Without recordings, the first trace's timeline is used if all traces have times on it. */
 	w->cluster = w->timeline.on || (!options.nr && m->nr > 1);
 	tsct_merge_free(plan);
 	free(paths);

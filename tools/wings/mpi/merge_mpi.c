@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * trace-ctl-merge-mpi: runs 'trace-ctl merge' in all ranks of an MPI program. Only this
- * file uses MPI: to exchange bytes between two ranks.
+ * trace-ctl-merge-mpi: runs 'trace-ctl merge' in all ranks of an MPI program.
+ * MPI is used only in this file, to exchange bytes between two ranks.
  */
 #include <argp.h>
 #include <errno.h>
@@ -17,20 +17,20 @@
 #include "tools/common/cmd.h"
 #include "tools/merge/cmd_merge.h"
 
-/* Largest message, bytes: MPI takes the length as an int. */
+/* Largest message, bytes: MPI functions take the length as an int. */
 #define CHUNK		(1UL << 30)
 
-/* Pauses of a rank that waits for another one, ns. Without them, MPI would use a CPU that
- * the other rank may need. */
+/* Pauses of a rank that waits for another rank, ns. Without pauses, MPI would
+ * use a CPU that the other rank may need. */
 #define PAUSE_MIN_NS	10000
 #define PAUSE_MAX_NS	1000000
 
 static int my_stderr = STDERR_FILENO;
 
-/* Waits until up to two operations have completed. */
+/* Waits until @nr operations (at most two) have completed. */
 static void wait_for(MPI_Request request[2], int nr)
 {
-	MPI_Status status[2];	/* unused: MPI ends the program after a failure */
+	MPI_Status status[2];	/* unused: if an operation fails, MPI ends the program */
 	struct timespec pause = { .tv_nsec = PAUSE_MIN_NS };
 	int done = 0, turn;
 
@@ -56,8 +56,8 @@ static void abort_all(void *arg, int err)
 	_exit(1);
 }
 
-/* Sends bytes @at to @at + CHUNK of @out to rank @to, and receives the same bytes of @in
- * from rank @from. Omits a rank that is TSCT_RANK_NONE. */
+/* Sends bytes @at to @at + CHUNK of @out to rank @to, and receives the same range of
+ * @in from rank @from. Does not send or receive if the rank is TSCT_RANK_NONE. */
 static void trade_chunk(unsigned int to, const struct tsct_blob *out, unsigned int from,
 			struct tsct_blob *in, size_t at)
 {
@@ -102,7 +102,7 @@ static void trade(void *arg, unsigned int to, const struct tsct_blob *out,
 		trade_chunk(to, out, from, ret_in, at);
 }
 
-/* Discards the output of ranks other than 0, but keeps standard error for abort_all(). */
+/* Discards the output of all ranks except 0, but keeps a copy of standard error for abort_all(). */
 static void be_silent(void)
 {
 	const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -113,11 +113,11 @@ static void be_silent(void)
 	close(null);
 }
 
-/* Under the launcher of another MPI library, each process is alone in MPI_COMM_WORLD, and
- * would write the same output. Ends such processes; the first one prints the reason. */
+/* Ends this process if it was started by the launcher of another MPI library: then each process is
+ * alone in MPI_COMM_WORLD, and would write the same output. The first process prints the reason. */
 static void check_world(void)
 {
-	/* Environment variables with size and rank, of Open MPI, MPICH and Slurm */
+	/* Names of the environment variables for size and rank: Open MPI, MPICH, Slurm */
 	static const char *const names[][2] = {
 		{ "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK" }, { "PMI_SIZE", "PMI_RANK" },
 		{ "SLURM_STEP_NUM_TASKS", "SLURM_PROCID" },
@@ -130,7 +130,7 @@ static void check_world(void)
 		size = getenv(names[i][0]);
 		if (!size || !getenv(names[i][1]))
 			continue;
-		if (atoi(size) == 1)	/* the inner launcher of nested ones */
+		if (atoi(size) == 1)	/* one of two nested launchers: the inner one */
 			return;
 		if (atoi(size) > 1)
 			found = names[i];
@@ -145,7 +145,7 @@ static void check_world(void)
 	exit(EXIT_FAILED);
 }
 
-/* Called at exit, also when argp ends the program after --help or wrong usage */
+/* Called at exit, also if argp ends the program after --help or a wrong option */
 static void finalize(void)
 {
 	MPI_Finalize();
@@ -157,10 +157,10 @@ int main(int argc, char **argv)
 	int rank, nr, threads;
 	sigset_t set;
 
-	/* Blocks these signals, also in MPI's threads: merge_recordings.c polls for them. */
+	/* Blocks the signals that merge_recordings.c polls for, also in MPI's threads. */
 	merge_signals(&set);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	/* Other threads of this process do not call MPI. */
+	/* MPI_THREAD_FUNNELED: only this thread of the process calls MPI. */
 	MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &threads);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &nr);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Sessions over MPI. If the daemons' samples do not put the inputs on a common timeline, the
- * merge uses as samples the exchanges that MPI programs recorded in their own channels. The
- * master is the node of the process that answered the requests.
+ * Sessions over MPI: exchanges that MPI programs recorded in their own channels. If the
+ * daemons' samples do not put the inputs on a common timeline, the merge uses these
+ * exchanges as samples. The master is the node of the process that answered the requests.
  */
 #include <stdlib.h>
 
@@ -10,15 +10,15 @@
 #include "lib/ctf/stream.h"
 #include "lib/merge/merge_private.h"
 
-/* Largest number of exchanges, and of different pairs of node and master, that are read from
- * an input. Each program records 2^14 exchanges on a host with 128 ranks. */
+/* Largest numbers of exchanges, and of different pairs of node and master, that are
+ * read from an input. On a host with 128 ranks, each program records 2^14 exchanges. */
 #define EXCHANGES_MAX	(1U << 20)
 #define SESSIONS_MAX	256
 
 /*
  * Events that a program with libtsctrace-mpi records in its own channel
- * (lib/mpi/clock_exchange.c): an exchange over MPI; and the statement that the program's
- * node is the master of such exchanges. The contents are untrusted.
+ * (lib/mpi/clock_exchange.c): one for each exchange over MPI, and one which states that
+ * the program's node is the master of such exchanges. The contents are untrusted.
  */
 #define EXCHANGE_EVENT	"mpi_exchange"
 #define MASTER_EVENT	"mpi_master"
@@ -27,7 +27,7 @@
 struct mpi_session {
 	__u64 node, master;	/* ids of the node and of the master */
 	__u32 timeline;		/* number of the master's timeline */
-	/* flag: the event is an exchange; 0: it is mpi_master, its node is the master */
+	/* 1: the event is mpi_exchange; 0: the event is mpi_master, so the node is the master */
 	__u32 has_sample;
 };
 
@@ -35,11 +35,11 @@ struct mpi_session {
 struct mpi_input {
 	struct mpi_session *session;	/* one per pair of node and master */
 	unsigned int nr_sessions;
-	struct tsct_sync_sample *sample;	/* samples; only while the input is read */
+	struct tsct_sync_sample *sample;	/* samples; freed after the input was read */
 	unsigned int nr_samples;
 	struct tsct_series *series;	/* series of the samples, without duplicates */
 	unsigned int nr_series;
-	/* reason why some events are not used; NULL: all are used */
+	/* reason why some events are not used; NULL: all events are used */
 	const char *invalid;
 	unsigned int nr_invalid;
 };
@@ -101,7 +101,7 @@ static const char *decode_session(const struct tsct_trace_event *event, __u32 so
 		.node = f[MPI_NODE], .timeline = (__u32)f[MPI_TIMELINE],
 		.master = f[is_exchange ? MPI_MASTER : MPI_NODE], .has_sample = is_exchange,
 	};
-	/* Master 0 would be the time of NTP servers. */
+	/* An id of 0 would mean the time of NTP servers. */
 	if (!ret->node || !ret->master)
 		return "node without an id";
 	if (!is_exchange)
@@ -115,7 +115,7 @@ static const char *decode_session(const struct tsct_trace_event *event, __u32 so
 		.fitted = 1, .kept = 1, .node = ret->master, .host = ret->master,
 		.master = ret->master, .timeline = ret->timeline,
 		.status = TSCT_STATUS_SYNCHRONIZED, .has_line = 1,
-		/* The master's counter is the timeline, without an error. */
+		/* The timeline is the master's counter, so the conversion to it has no error. */
 		.line = { .base = f[MPI_BASE], .base_ns = (__s64)f[MPI_BASE_NS],
 			  .mult = f[MPI_MULT], .as_of = f[MPI_BASE] },
 		.source = "mpi",
@@ -173,7 +173,7 @@ static int add_event(struct mpi_input *of, const struct tsct_recording *rec,
 static int read_file(struct tsct_merge *m, struct merge_in *in, struct mpi_input *of,
 		     struct tsct_stream_reader *s)
 {
-	/* Does not report damage, which is reported when the events are copied. */
+	/* Damage is not reported here, because it is reported when the events are copied. */
 	struct tsct_stream_reader_dir dir = { .dirfd = in->dirfd, .rec = in->rec };
 	__u64 packet = ~0ULL;	/* offset of the packet in the file */
 	int ret = 1;
@@ -190,7 +190,7 @@ static int read_file(struct tsct_merge *m, struct merge_in *in, struct mpi_input
 	return ret;
 }
 
-/* An element of the list MERGE_SESSIONS: a timeline on which an input has a session */
+/* An element of the list MERGE_SESSIONS: a timeline on which input number `input` has a session */
 struct mpi_timeline {
 	__u64 master;
 	__u32 timeline, input;
@@ -210,8 +210,8 @@ static int list_timelines(struct tsct_merge *m, const struct merge_in *in,
 	return err;
 }
 
-/* Reads the sessions that programs recorded in an input's channels. If the input is a merged
- * recording, adds its timeline. */
+/* Reads the sessions that programs recorded in an input's channels. If the
+ * input is a merged recording, adds a session on its timeline instead. */
 static int read_sessions(struct tsct_merge *m, struct merge_in *in)
 {
 	struct mpi_input *of = &m->mpi[in - m->in];
@@ -259,7 +259,7 @@ static int read_sessions(struct tsct_merge *m, struct merge_in *in)
 
 /* ---- the common timeline -------------------------------------------------------- */
 
-/* Returns an input's session on a timeline, preferably the session of the master itself. */
+/* Returns an input's session on a timeline; if there are several, the master's session. */
 static const struct mpi_session *find_session(const struct mpi_input *of,
 						   __u64 master, __u32 timeline)
 {
@@ -272,7 +272,7 @@ static const struct mpi_session *find_session(const struct mpi_input *of,
 	return found;
 }
 
-/* Sets m->axis to the first timeline on which all inputs have sessions. False: there is none */
+/* Sets m->axis to the first timeline on which all inputs have sessions. False if there is none. */
 static bool find_common(struct tsct_merge *m)
 {
 	const struct tsct_blob *list = &m->list[MERGE_SESSIONS];
@@ -294,7 +294,7 @@ static bool find_common(struct tsct_merge *m)
 	return false;
 }
 
-/* Replaces an input's sync state and samples by those of its sessions on m->axis. */
+/* Replaces an input's sync state and samples by those of the input's sessions on m->axis. */
 static int take_sessions(struct tsct_merge *m, struct merge_in *in)
 {
 	struct mpi_input *of = &m->mpi[in - m->in];
@@ -333,8 +333,8 @@ static int take_sessions(struct tsct_merge *m, struct merge_in *in)
  * If all inputs have sessions over MPI on one timeline, replaces the sync state and the
  * samples of all inputs by those of the sessions.
  *
- * Returns 1; 0: there is no such timeline, and nothing was changed; or -errno after
- * merge_fail().
+ * Returns 1; 0 if there is no such timeline, in which case nothing was changed;
+ * or -errno after merge_fail().
  */
 int merge_use_mpi(struct tsct_merge *m)
 {

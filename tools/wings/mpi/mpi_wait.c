@@ -16,8 +16,8 @@
 #include "lib/export/threads.h"
 #include "lib/query/value_text.h"
 
-/* Limit of unfinished messages, and of unfinished collective calls, as in a damaged file
- * they may never end. Further ones are ignored. */
+/* Limit of unfinished messages, and of unfinished collective calls. Further
+ * ones are ignored: in a damaged file, they may never end. */
 #define OPEN_MAX	(1U << 20)
 /* Limit of the total number of members of unfinished collective calls */
 #define MEMBERS_MAX	(1U << 24)
@@ -26,40 +26,40 @@ const char *const tsct_mpi_wait_names[TSCT_MPI_WAIT_KINDS] = {
 	"late sender", "late receiver", "barrier", "collective",
 };
 
-/* Send calls that may wait for the receive, and for nothing else */
+/* Send calls that may wait for the receive of their message, and wait for nothing else */
 static const char *const blocking_sends[] = { "MPI_Send", "MPI_Ssend", "MPI_Rsend", NULL };
 
-/* Calls that find a message, which is received later */
+/* Calls that find a message, which a later call receives */
 static const char *const probes[] = {
 	"MPI_Probe", "MPI_Mprobe", "MPI_Iprobe", "MPI_Improbe", NULL
 };
 
-/* Calls that do not wait, but are called again and again until they find a message */
+/* Calls that do not wait, but that a thread repeats until they find a message or completion */
 static const char *const polls[] = {
 	"MPI_Iprobe", "MPI_Improbe", "MPI_Test", "MPI_Testall", "MPI_Testany", "MPI_Testsome", NULL
 };
 
-/* Flags of the role of a call. NONBLOCKING: a collective call such as MPI_Ibarrier; the other
- * bits are the role of the blocking call; PROBE: a call in `probes`; POLL: a call in `polls` */
+/* Flags in a call's role. NONBLOCKING: a collective call such as MPI_Ibarrier; all other bits
+ * are the role of the blocking call. PROBE: a call in `probes`. POLL: a call in `polls` */
 #define NONBLOCKING	0x80
 #define PROBE		0x40
 #define POLL		0x20
 
-/* The moment at which a call began: tick, its error bound, and the number of its recording, as
- * recordings of the same node may differ in their times */
+/* The moment at which a call began: its tick, the error bound of this tick, and the
+ * number of its recording, because the times of recordings of one node may differ */
 struct moment {
 	__u64 tick, error;
 	__u32 node;
 };
 
-/* A loop of calls of the same name, in `polls`, that have not found a message yet */
+/* A loop of calls in `polls` that have the same name, and have found nothing yet */
 struct poll_loop {
 	const char *call;	/* NULL: the thread is in no loop */
 	struct moment begin;
 	__u64 number;		/* among all loops, from 1 */
-	__u64 polled;		/* total length of the calls that ended, ticks */
+	__u64 polled;		/* total length of the loop's calls that ended, ticks */
 	__u32 nr;		/* number of these calls */
-	struct { __u64 begin, end; } latest[32];	/* of these calls; call i is at i % 32 */
+	struct { __u64 begin, end; } latest[32];	/* last calls; call i is at i % 32 */
 };
 
 struct mpi_thread {
@@ -70,70 +70,70 @@ struct mpi_thread {
 };
 
 /*
- * The longest wait of a call so far. It outlives the call until all messages are received that
- * the call probed, or whose sends it completed. A call that waits for several things at the
- * same time is counted once.
+ * The longest wait of a call so far. It remains after the call's end, until all
+ * messages are received that the call probed, or whose sends the call completed. So
+ * a call that waits for several things at the same time is counted once.
  */
 struct call_wait {
 	struct call_wait *next, *prev;	/* list w->waiting */
-	__u32 users;		/* the call, unless it has ended, and messages */
+	__u32 users;		/* number of users: the call until its end, and messages */
 	__u32 thread;
 	const char *call;
 	struct moment begin;
-	__u64 end;		/* tick of the call's end; 0: it has not ended */
-	__u64 loop;		/* of a probe: number of the loop that it ended; 0: none */
+	__u64 end;		/* tick of the call's end; 0: the call has not ended */
+	__u64 loop;		/* if a probe: number of the loop that the probe ended, or 0 */
 	struct moment loop_begin;
 	struct wait_length {
 		enum tsct_mpi_wait_kind kind;
-		__u64 length;	/* ticks; 0: no wait is longer than its bound */
-		bool unknown;	/* flag: length 0, but the call may have waited */
-	} now, counted;		/* now: known so far; counted: added to its row */
+		__u64 length;	/* ticks; 0: no wait is longer than its error bound */
+		bool unknown;	/* flag: length is 0, but the call may have waited */
+	} now, counted;		/* now: as known so far; counted: as already in a row */
 };
 
-/* The MPI call that a thread is in. All have the same span name: a thread is in one call
- * only, because calls that MPI makes inside of a call are not recorded. */
+/* The MPI call that a thread is in. All calls have the same span name: a thread is
+ * in only one call, because calls that MPI makes inside a call are not recorded. */
 struct open_mpi_call {
 	struct tsct_span span;
 	const char *call;
 	__u8 role;		/* with flags, see role_of() */
 	struct moment begin;
 	struct call_wait *wait;	/* NULL: no wait of the call is known yet */
-	__u64 comm;		/* of a probe: id of the communicator */
-	__u64 request;		/* request that was posted in the call; 0: none */
+	__u64 comm;		/* if a probe: id of the communicator */
+	__u64 request;		/* request that the call posted; 0: none */
 	__u64 collective;	/* number of the collective call; 0: none */
-	__u32 member;		/* index of this thread in its `members` */
+	__u32 member;		/* index of this thread in open_collective.members */
 	__u64 sent;		/* number of the message that the call sends; 0: none */
-	/* begin of the call that receives this message; tick 0: not received yet */
+	/* begin of the call that receives the message; tick 0: the message was not received yet */
 	struct moment receive;
 };
 
 /* A message that was sent but not received yet */
 struct sent_message {
 	struct moment begin;	/* begin of the call that sends the message */
-	__u64 end;		/* tick of that call's end; 0: it has not ended */
+	__u64 end;		/* tick of the call's end; 0: the call has not ended */
 	__u64 bytes;
 	__u32 thread;
 	const char *call;
 	bool may_wait;		/* flag: the call is one of blocking_sends */
-	bool completes;		/* flag: the send is nonblocking, and its completion is recorded */
+	bool completes;		/* flag: a nonblocking send whose completion is recorded */
 	struct call_wait *completed;	/* call that completed the send; NULL: none yet */
-	/* Loop in which the receiver was when the send began, 0: none; and the time that it
-	 * had spent inside the loop's calls by then, ticks */
+	/* loop: number of the loop in which the receiver was when the send began, 0: none;
+	 * polled: time that the receiver had spent inside the loop's calls by then, ticks */
 	__u64 loop, polled;
 };
 
-/* A collective call that some members have begun, but not all; or a nonblocking one that some
- * members have not completed */
+/* A collective call that not all members have begun; or a nonblocking
+ * collective call that not all members have completed */
 struct open_collective {
 	__u64 number, size;
 	bool is_barrier, nonblocking;
-	struct moment last;	/* nonblocking: latest begin of a member */
+	struct moment last;	/* if nonblocking: latest begin of a member's call */
 	__u32 nr_completed;	/* nonblocking */
 	const char *call;
 	__u32 nr;
 	struct collective_member {
 		struct moment begin;
-		__u64 end;	/* tick of its call's end; 0: it has not ended */
+		__u64 end;	/* tick of the call's end; 0: the call has not ended */
 		__u32 thread;
 	} *members;
 };
@@ -146,20 +146,20 @@ struct tsct_mpi_waits {
 	size_t room;			/* number of allocated elements of `threads` */
 	struct tsct_spans calls;	/* struct open_mpi_call, by the thread's index */
 	struct tsct_index messages;	/* key: message number; value: struct sent_message * */
-	/* Messages of nonblocking sends that were received, but whose sends have not completed;
-	 * key: message number; value: struct moment *, begin of the receive */
+	/* begins of receives, of messages whose nonblocking send has not
+	 * completed; key: message number; value: struct moment * */
 	struct tsct_index received;
-	/* Messages that were probed, but not received; key: see probe_key(), or thread and
-	 * request; value: struct call_wait * */
+	/* probes of messages that were not received yet; key: see probe_key(),
+	 * or thread and request; value: struct call_wait * */
 	struct tsct_index probed;
 	struct call_wait *waiting;	/* list of all struct call_wait */
-	bool has_completions;	/* flag: the recording has completions of nonblocking calls */
-	__u32 nr_members;			/* members of all unfinished collective calls */
-	struct tsct_index ranks;	/* key: job, rank; value: thread + 1 */
+	bool has_completions;	/* flag: completions of nonblocking calls are recorded */
+	__u32 nr_members;			/* number in all unfinished collective calls */
+	struct tsct_index ranks;	/* key: job and rank; value: thread index + 1 */
 	__u64 nr_loops;
-	struct tsct_index collectives;	/* key: number; value: struct open_collective * */
-	struct tsct_index sizes;		/* key: id of a communicator; value: its size */
-	struct tsct_index row_of;	/* key: hash of rank, call, kind; value: row + 1 */
+	struct tsct_index collectives;	/* key: call number; value: struct open_collective * */
+	struct tsct_index sizes;		/* key: communicator id; value: communicator size */
+	struct tsct_index row_of;	/* key: hash of rank, call and kind; value: row + 1 */
 	struct tsct_mpi_wait *rows;
 	__u32 nr_rows;
 	__u64 mismatched;
@@ -175,7 +175,7 @@ static bool is_one_of(const char *name, const char *const *calls)
 	return false;
 }
 
-/* Returns the role of an event, with flags. MPI_Wtime has none, as it ends no loop of polls. */
+/* Returns the role of an event, with flags. MPI_Wtime has no role: it ends no loop of polls. */
 static __u8 role_of(const struct tsct_event_def *def)
 {
 	struct tsct_event_def blocking = *def;
@@ -312,13 +312,13 @@ static struct tsct_mpi_wait *row_of(struct tsct_mpi_waits *w, __u32 thread, cons
 	return more;
 }
 
-/* Returns the bound of the error of the time between two moments, ticks. */
+/* Returns the error bound of the time between two moments, ticks. */
 static __u64 bound(const struct moment *a, const struct moment *b)
 {
 	return a->node == b->node ? 0 : tsct_add_saturating(a->error, b->error);
 }
 
-/* Counts the longest wait of a call in its row, in place of the wait that was counted before. */
+/* Counts a call's longest wait in its row, in place of the wait that was counted before. */
 static int count_wait(struct tsct_mpi_waits *w, struct call_wait *c)
 {
 	struct tsct_mpi_wait *row;
@@ -346,7 +346,7 @@ static int count_wait(struct tsct_mpi_waits *w, struct call_wait *c)
 	return 0;
 }
 
-/* Returns the wait of the call that a thread is in; NULL: out of memory */
+/* Returns the wait of the call that a thread is in, which may be new; NULL: out of memory */
 static struct call_wait *wait_of(struct tsct_mpi_waits *w, struct open_mpi_call *t, __u32 thread)
 {
 	struct call_wait *c = t->wait;
@@ -366,7 +366,7 @@ static struct call_wait *wait_of(struct tsct_mpi_waits *w, struct open_mpi_call 
 	return c;
 }
 
-/* Ends a use of a wait; the end of the last one counts it. */
+/* Ends a use of a wait. If this was the last use, counts the wait and frees it. */
 static int put_wait(struct tsct_mpi_waits *w, struct call_wait *c)
 {
 	int err;
@@ -381,9 +381,9 @@ static int put_wait(struct tsct_mpi_waits *w, struct call_wait *c)
 	return err;
 }
 
-/* Sets *@to to the wait from @since until @until, of which at most @most ticks count, unless *@to
- * is longer. The wait is unknown if it may be due to the errors of both times. Returns true if *@to
- * has changed. */
+/* Sets *@to to the wait from @since until @until, cut to @most ticks, unless
+ * *@to is longer. If the errors of the two times may explain the wait, stores
+ * an unknown wait. Returns true if *@to has changed. */
 static bool add_part(struct wait_length *to, enum tsct_mpi_wait_kind kind,
 		     const struct moment *since, const struct moment *until, __u64 most)
 {
@@ -405,7 +405,7 @@ static bool add_length(struct wait_length *to, enum tsct_mpi_wait_kind kind,
 	return add_part(to, kind, since, until, UINT64_MAX);
 }
 
-/* Adds a wait of the call that a thread is in, since its begin or that of the loop that it ends. */
+/* Adds a wait of the call that a thread is in. @since: begin of the call, or of the call's loop */
 static int add_wait_since(struct tsct_mpi_waits *w, struct open_mpi_call *t, __u32 thread,
 			  enum tsct_mpi_wait_kind kind, const struct moment *since,
 			  const struct moment *until, __u64 most)
@@ -428,7 +428,7 @@ static int add_wait(struct tsct_mpi_waits *w, struct open_mpi_call *t, __u32 thr
 	return add_wait_since(w, t, thread, kind, &t->begin, until, UINT64_MAX);
 }
 
-/* Counts the only wait of a call, which began at @since. */
+/* Counts a wait of a call that has no other waits. @since: begin of the call */
 static int add_only_wait(struct tsct_mpi_waits *w, __u32 thread, const char *call,
 			 enum tsct_mpi_wait_kind kind, const struct moment *since,
 			 const struct moment *until)
@@ -438,7 +438,7 @@ static int add_only_wait(struct tsct_mpi_waits *w, __u32 thread, const char *cal
 	return add_length(&c.now, kind, since, until) ? count_wait(w, &c) : 0;
 }
 
-/* Returns @m, or the same node's moment at @tick if that is earlier. */
+/* Returns the moment @m or, if earlier, the moment at @tick on the same node. */
 static struct moment moment_until(const struct moment *m, __u64 tick)
 {
 	return (struct moment) { m->tick < tick ? m->tick : tick, m->error, m->node };
@@ -446,7 +446,7 @@ static struct moment moment_until(const struct moment *m, __u64 tick)
 
 /* ---- loops ----------------------------------------------------------------- */
 
-/* Begins or continues a loop at the begin of a call, or ends it if the call is not in `polls`. */
+/* At the begin of a call, begins or continues a loop, or ends the loop if the call is no poll. */
 static void continue_loop(struct tsct_mpi_waits *w, struct poll_loop *l,
 			  const struct open_mpi_call *t)
 {
@@ -476,8 +476,8 @@ static void end_poll(struct poll_loop *l, const struct open_mpi_call *t,
 	l->nr++;
 }
 
-/* Returns how long a thread has been inside the calls of its loop until @tick; UINT64_MAX: too
- * many calls have ended since then. */
+/* Returns how long a thread has been inside the calls of its loop until @tick.
+ * Returns UINT64_MAX if too many calls have ended after @tick. */
 static __u64 polled_until(const struct poll_loop *l, const struct open_mpi_call *t, __u64 tick)
 {
 	__u64 polled = l->polled;
@@ -551,8 +551,8 @@ static __u64 probe_key(const struct tsct_trace_event *e, __u32 thread, __u64 com
 	return tsct_hash(0, words, sizeof(words));
 }
 
-/* Stores a probe that has found a message: MPI_Mprobe by its request, MPI_Probe by communicator,
- * source and tag of the next receive of the thread. Of several probes, the first counts. */
+/* Stores a probe that has found a message, by request (MPI_Mprobe), or by communicator, source
+ * and tag of the thread's next receive (MPI_Probe). Keeps the first of several probes. */
 static int note_probe(struct tsct_mpi_waits *w, struct open_mpi_call *t, __u32 thread,
 		      const struct tsct_trace_event *end)
 {
@@ -589,8 +589,8 @@ static struct call_wait *take_probe(struct tsct_mpi_waits *w, const struct tsct_
 
 /* ---- receives -------------------------------------------------------------- */
 
-/* Adds the wait of the sender of a message for its receive, which began at @receive. If the call
- * that may have waited has not ended yet, call_closed() or note_complete() does this later. */
+/* Adds the wait of a message's sender for the receive, which began at @receive. If the call
+ * that may have waited has not ended yet, call_closed() or complete_send() does this later. */
 static int add_late_receiver(struct tsct_mpi_waits *w, __u64 number, struct sent_message *message,
 			     const struct moment *receive)
 {
@@ -607,7 +607,7 @@ static int add_late_receiver(struct tsct_mpi_waits *w, __u64 number, struct sent
 		add_length(&c->now, TSCT_MPI_LATE_RECEIVER, &c->begin, receive);
 	if (c || !message->completes)
 		return 0;
-	if (w->received.nr >= OPEN_MAX)	/* such as messages of freed requests */
+	if (w->received.nr >= OPEN_MAX)	/* for example, messages whose requests were freed */
 		tsct_index_free_all(&w->received);
 	copy = malloc(sizeof(*copy));
 	if (!copy)
@@ -619,7 +619,7 @@ static int add_late_receiver(struct tsct_mpi_waits *w, __u64 number, struct sent
 	return -ENOMEM;
 }
 
-/* Processes a receive: it may have waited for the send, and the send for it. */
+/* Processes a receive. The receive may have waited for the send, and the send for the receive. */
 static int note_receive(struct tsct_mpi_waits *w, const struct tsct_trace_event *e,
 			__u32 thread)
 {
@@ -654,8 +654,8 @@ static int note_receive(struct tsct_mpi_waits *w, const struct tsct_trace_event 
 	return put_wait(w, probe) ?: free_message(w, message) ?: err;
 }
 
-/* Processes the completion of a nonblocking send, in a call that may have waited for its
- * receive. */
+/* Processes the completion of a nonblocking send, by a call that may have
+ * waited for the receive of the message. */
 static int complete_send(struct tsct_mpi_waits *w, struct open_mpi_call *t, __u32 thread,
 			 __u64 number)
 {
@@ -675,7 +675,7 @@ static int complete_send(struct tsct_mpi_waits *w, struct open_mpi_call *t, __u3
 	return err;
 }
 
-/* Stores the end of a collective call that other members may not have begun. */
+/* Stores the end of a thread's collective call, which other members may not have begun. */
 static void end_member(struct tsct_mpi_waits *w, const struct open_mpi_call *t, __u32 thread,
 		       __u64 tick)
 {
@@ -719,8 +719,8 @@ static int call_closed(void *arg, __u32 thread, struct tsct_span *span,
 
 /* ---- collective calls ------------------------------------------------------ */
 
-/* Called when all members have begun a collective call: each waited for the last one, except
- * those that left the call earlier, as they needed none of its data. */
+/* Called when all members have begun a collective call. Each member waited for the last one,
+ * except members that left the call earlier because they needed no data of the last one. */
 static int settle_collective(struct tsct_mpi_waits *w, struct open_collective *c)
 {
 	const struct collective_member *last = c->members, *m;
@@ -794,8 +794,8 @@ static int note_collective(struct tsct_mpi_waits *w, const struct tsct_trace_eve
 	return c->nr == c->size ? settle_collective(w, c) : 0;
 }
 
-/* Processes the completion of a nonblocking collective call, in a call that may have waited for
- * the last member. */
+/* Processes the completion of a nonblocking collective call, by a call that may
+ * have waited for the last member. */
 static int complete_collective(struct tsct_mpi_waits *w, struct open_mpi_call *t, __u32 thread,
 			       __u64 number)
 {
@@ -849,7 +849,7 @@ int tsct_mpi_waits_add(struct tsct_mpi_waits *w, const struct tsct_trace_event *
 		t->rank = (__s32)tsct_value_integer_of(e, "rank");
 		return tsct_index_put(&w->ranks, t->job, (__u32)t->rank, thread + 1) ? 0 : -ENOMEM;
 	case TSCT_MPI_ROLE_COMM:
-		/* Ignores intercommunicators, in which the members of two groups take part. */
+		/* Ignores intercommunicators, because their members form two groups. */
 		if (!tsct_value_integer_of(e, "side") && tsct_value_integer_of(e, "size") > 1 &&
 		    !tsct_index_put(&w->sizes, tsct_value_integer_of(e, "comm"), 0,
 				    tsct_value_integer_of(e, "size")))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Collective operations of several ranks, made of trades between two of them */
+/* Collective operations of several ranks, made of exchanges between two ranks */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,8 +25,8 @@ void tsct_ranks_reduce(const struct tsct_ranks *r, struct tsct_blob *blob,
 	unsigned int step;
 	int err;
 
-	/* Before each step, a rank has combined the blobs of `step` ranks: itself and the
-	 * next ones. */
+	/* Before each step, a rank has combined the blobs of `step` ranks: its
+	 * own blob and those of the following ranks. */
 	for (step = 1; step < r->nr; step *= 2) {
 		if (r->rank & step) {
 			send_blob(r, r->rank - step, blob);
@@ -102,7 +102,7 @@ bool tsct_ranks_first_of(const struct tsct_ranks *r, bool has, void *element, si
 	return has;
 }
 
-/* Returns, at all ranks, an array of @mine of all ranks, in the order of the ranks. */
+/* Returns, at all ranks, an array with each rank's @mine, in the order of the ranks. */
 static struct tsct_blob collect_numbers(const struct tsct_ranks *r, __u64 mine)
 {
 	struct tsct_blob all = { NULL, 0, 0 };

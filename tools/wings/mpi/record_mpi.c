@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* record --mpi: loads the library that records MPI calls into the command */
+/* record --mpi: loads the library that records MPI calls into the recorded command */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,9 +12,9 @@
 #define LIBRARY	"libtsctrace-mpi-%s.so"
 
 /*
- * Returns the malloc'ed path of the library in the folder lib beside this program's
- * folder, as built or installed. If it is not there, returns only its name, for which
- * the dynamic linker searches. NULL: out of memory
+ * Returns the malloc'ed path of the library: in the folder lib beside this
+ * program's folder, as built or installed. If the library is not there, returns
+ * only its name, for which the dynamic linker searches. NULL: out of memory
  */
 static char *library_path(const char *mpi)
 {

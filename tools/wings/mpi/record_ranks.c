@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Ranks of a parallel program on one host, where a launcher (mpirun, srun) starts each as
- * "trace-ctl record --ranks". The lowest rank records; the others run their commands with
- * its channel. They meet at an abstract Unix socket, whose name is made from user and output
- * directory.
+ * Ranks of a parallel program on one host. A launcher (mpirun, srun) starts each
+ * rank as "trace-ctl record --ranks". The lowest rank records; all other ranks run
+ * their commands with the channel of the lowest rank. The ranks connect to an
+ * abstract Unix socket, whose name is made from user and output directory.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,12 +32,12 @@
 #include "tools/record/cmd_record.h"
 #include "tools/record/record_mpi.h"
 
-#define WAIT_NS		60000000000LL	/* maximum wait for other ranks of the host, ns */
+#define WAIT_NS		60000000000LL	/* maximum wait for all other ranks of the host, ns */
 #define RETRY_US	20000		/* time between attempts to connect, us */
 
 struct rank {
-	int connection;		/* -1: closed, after the rank received its channel */
-	int pidfd;		/* pidfd, readable when the rank has ended; -1: closed then */
+	int connection;		/* connection; -1: closed, after the channel was sent to the rank */
+	int pidfd;		/* readable when the rank has ended, then closed; -1: closed */
 };
 
 struct rank_place {
@@ -45,18 +45,18 @@ struct rank_place {
 	unsigned int size;	/* number of ranks on this host */
 };
 
-/* The ranks of this host, in the rank that records */
+/* State in the rank that records: all other ranks of this host */
 struct record_ranks {
 	int listener;		/* -1: not open */
 	struct rank *at;	/* the other ranks that have connected */
 	pid_t *pids;		/* their process ids */
 	unsigned int nr, nr_others;	/* number of connected ranks, and of all other ranks */
 	char *dir;		/* directory of this host's recording */
-	int early;		/* pipe to the process that the launcher started */
-	__s64 ended_ns;		/* CLOCK_MONOTONIC when the command had ended; 0: it runs */
+	int early;		/* pipe to the process that the launcher started; -1: closed */
+	__s64 ended_ns;		/* CLOCK_MONOTONIC at the command's end; 0: not ended */
 };
 
-/* Environment variables by which programs find their channel */
+/* Environment variables from which programs read where their channel is */
 static const char *const variables[] = {
 	"TSCTRACE_CHANNEL", "TSCTRACE_SOCKET", "TSCTRACE_EVENTS",
 };
@@ -64,8 +64,8 @@ static const char *const variables[] = {
 /* ---- place ---------------------------------------------------------------------- */
 
 /*
- * Returns the number of tasks on a node from a list in Slurm's notation, such as "4(x2),3";
- * 0 if the list is invalid or has no such node. @node: number of the node, from 0
+ * Returns the number of tasks on node @node (from 0), from a list in Slurm's notation, such
+ * as "4(x2),3" for 4, 4 and 3 tasks. Returns 0 if the list is invalid or too short.
  */
 static unsigned int rank_tasks(const char *text, unsigned int node)
 {
@@ -100,8 +100,8 @@ static long read_variable(const char *name)
 	return text && *text >= '0' && *text <= '9' && !*end && n <= INT_MAX ? n : -1;
 }
 
-/* Reads this process's number on its host from the launcher's environment variables. Returns
- * 0; -ENOENT: no known launcher set them */
+/* Reads this process's number among the ranks of its host from the launcher's environment
+ * variables. Returns 0, or -ENOENT if no known launcher has set these variables. */
 static int rank_place(struct rank_place *ret)
 {
 	static const char *const names[][2] = {
@@ -131,8 +131,8 @@ static int rank_place(struct rank_place *ret)
 
 /* ---- socket ----------------------------------------------------------------------- */
 
-/* Makes the socket's address from the user, the path of the directory, and the launcher's
- * ids of the job. */
+/* Makes the socket's address from the user, the path of the directory, and the
+ * ids that the launcher gave to the job. */
 static socklen_t make_address(const char *dir, struct sockaddr_un *ret)
 {
 	static const char *const job[] = { "PMIX_NAMESPACE", "SLURM_JOB_ID", "SLURM_STEP_ID" };
@@ -158,8 +158,8 @@ static socklen_t make_address(const char *dir, struct sockaddr_un *ret)
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
 }
 
-/* Returns the peer's pid; -EPERM: the process is another user's (any user can bind the name
- * of an abstract socket). */
+/* Returns the peer's pid, or -EPERM if the process belongs to another user: any
+ * user can bind the name of an abstract socket. */
 static pid_t check_peer(int fd)
 {
 	struct ucred peer;
@@ -172,8 +172,8 @@ static pid_t check_peer(int fd)
 
 /* ---- the rank that records ----------------------------------------------------------- */
 
-/* Opens the socket for the other ranks. @dir: output directory. Returns 0 or -errno;
- * -EADDRINUSE: another run uses this directory */
+/* Opens the socket to which the other ranks connect. @dir: output directory.
+ * Returns 0 or -errno; -EADDRINUSE: another run uses this directory */
 static int ranks_listen(struct record_ranks *r, const char *dir)
 {
 	struct sockaddr_un address;
@@ -191,7 +191,7 @@ static int ranks_listen(struct record_ranks *r, const char *dir)
 	return 0;
 }
 
-/* Accepts the connection of a rank. Returns 0 or -errno. */
+/* Accepts a rank's connection. Returns 0 or -errno. */
 static int accept_rank(struct record_ranks *ranks)
 {
 	int fd = accept4(ranks->listener, NULL, NULL, SOCK_CLOEXEC);
@@ -211,7 +211,7 @@ static int accept_rank(struct record_ranks *ranks)
 		close(fd);
 		return -ENOMEM;
 	}
-	/* The peer is connected, so it still runs and the pid is not reused. */
+	/* The peer is connected, so the peer still runs and its pid is not reused. */
 	*more = (struct rank){ fd, (int)syscall(SYS_pidfd_open, pid, 0) };
 	if (more->pidfd < 0) {
 		close(fd);
@@ -222,8 +222,8 @@ static int accept_rank(struct record_ranks *ranks)
 	return 0;
 }
 
-/* Waits until all other ranks have connected. Returns 0, -ETIMEDOUT, -EINTR (after a signal)
- * or another -errno. */
+/* Waits until all other ranks have connected. Returns 0; -ETIMEDOUT; -EINTR
+ * after a signal; or another -errno. */
 static int ranks_await(struct record_ranks *ranks)
 {
 	struct pollfd fd = { .fd = ranks->listener, .events = POLLIN };
@@ -241,7 +241,7 @@ static int ranks_await(struct record_ranks *ranks)
 	return err;
 }
 
-/* Sends this process's channel variables to the other ranks. */
+/* Sends the environment variables of this process's channel to all other ranks. */
 int record_ranks_release(const struct record_ranks *ranks)
 {
 	const long launcher = read_variable("PMI_FD");
@@ -251,7 +251,7 @@ int record_ranks_release(const struct record_ranks *ranks)
 	size_t len;
 	int err;
 
-	/* Leaves only the command connected to MPICH's launcher: its end is that of the rank. */
+	/* Only the command stays connected to MPICH's launcher: the rank ends with the command. */
 	if (launcher > STDERR_FILENO)
 		close((int)launcher);
 	for (i = 0; json && i < sizeof(variables) / sizeof(variables[0]); i++)
@@ -261,7 +261,7 @@ int record_ranks_release(const struct record_ranks *ranks)
 	len = byte_queue_len(&q);
 	for (i = 0; !err && i < ranks->nr; i++) {
 		if (send(ranks->at[i].connection, q.at + q.begin, len, MSG_NOSIGNAL) < 0)
-			errno = 0;	/* the rank has ended, which its pidfd also shows */
+			errno = 0;	/* the rank has ended; its pidfd also shows this */
 		close(ranks->at[i].connection);
 		ranks->at[i].connection = -1;
 	}
@@ -269,7 +269,7 @@ int record_ranks_release(const struct record_ranks *ranks)
 	return err;
 }
 
-/* Returns true if a rank still runs. Does not block. */
+/* Returns true if a rank still runs, without waiting. */
 static bool ranks_running(struct record_ranks *ranks)
 {
 	struct pollfd fd = { .events = POLLIN };
@@ -314,7 +314,7 @@ static int connect_to(const char *dir)
 	return fd;
 }
 
-/* Sets the environment variables from a message; removes those that it does not have. */
+/* Sets the environment variables in @json; removes those that are not in @json. */
 static void take_variables(const json_t *json)
 {
 	const char *value;
@@ -329,8 +329,8 @@ static void take_variables(const json_t *json)
 	}
 }
 
-/* In a rank that does not record: waits for the rank that records, and takes the variables
- * of its channel. Returns 0 or -errno. */
+/* In a rank that does not record: waits for the rank that records, and sets the
+ * environment variables of its channel. Returns 0 or -errno. */
 static int ranks_join(const char *dir)
 {
 	struct message_reader r = { 0 };
@@ -348,7 +348,7 @@ static int ranks_join(const char *dir)
 		n = read(fd, buffer, sizeof(buffer));
 		if (n < 0 && errno == EINTR)
 			continue;
-		/* The recorder fails if it ends the connection without a message. */
+		/* A connection that ends without a message means that the recorder has failed. */
 		ret = n <= 0 ? -ECONNRESET : message_reader_add(&r, buffer, (size_t)n);
 		if (!ret)
 			ret = message_next(&r, &m);
@@ -364,7 +364,7 @@ static int ranks_join(const char *dir)
 
 /* ---- the recorder ------------------------------------------------------------------------ */
 
-/* Runs the command of a rank that does not record. Returns only after an error: -errno. */
+/* Runs the command of a rank that does not record. Returns only if this fails: -errno. */
 static int run_rank(const struct record_options *o, const char *path)
 {
 	int err = ranks_join(o->dir);
@@ -379,8 +379,8 @@ static int run_rank(const struct record_options *o, const char *path)
 	return ctl_fail(-errno, "%s: %s", o->command[0], strerror(errno));
 }
 
-/* Time after which the launcher is told that the command has ended with status 0 while
- * other ranks still run: it may have to end them, if they wait for the command. */
+/* Time from the command's end with status 0 until the launcher is informed of this, even if
+ * other ranks run, ns: the launcher may have to end ranks that wait for the command. */
 #define GRACE_NS		5000000000LL
 
 static volatile pid_t recorder;
@@ -397,10 +397,10 @@ static int exit_status(int status)
 }
 
 /*
- * Runs in the process that the launcher started, while its child is the recorder: passes
- * signals on, and ends with the recorder and its status, or earlier with the wait status read
- * from @early. Closes the launcher's descriptors, which would hide from the launcher that the
- * command has ended.
+ * Runs in the process that the launcher started, whose child is the recorder: forwards
+ * signals to the recorder, and ends with the recorder's exit status, or earlier with
+ * the wait status that is read from @early. Closes the descriptors of the launcher:
+ * while they are open, the launcher cannot see that the command has ended.
  */
 __attribute__((noreturn))
 static void stand_in(int early)
@@ -424,10 +424,10 @@ static void stand_in(int early)
 }
 
 /*
- * A launcher whose job ends early kills the processes that it started, and their process
- * groups. So the recorder goes on in a child with a group of its own, and the command, which
- * the launcher may kill, joins the launcher's group. If only the process that stands in for
- * the recorder is killed, the command gets SIGTERM, by way of the recorder. Returns 0 or -errno.
+ * If a job ends early, the launcher kills the processes that it started, and their process
+ * groups. So the recorder continues in a child process with its own group, and the command,
+ * which the launcher may kill, joins the launcher's group. If only the process of stand_in() is
+ * killed, the recorder gets SIGTERM, and passes it on to the command. Returns 0 or -errno.
  */
 static int leave_launcher(int *ret_early, pid_t *ret_group)
 {
@@ -514,7 +514,7 @@ bool record_ranks_running(struct record_ranks *r, int status)
 	r->ended_ns = r->ended_ns ? r->ended_ns : now;
 	if (r->early >= 0 && (status || now - r->ended_ns > GRACE_NS)) {
 		if (write(r->early, &status, sizeof(status)) < 0)
-			errno = 0;	/* the launcher has killed that process */
+			errno = 0;	/* the launcher has killed the process that reads */
 		close(r->early);
 		r->early = -1;
 	}
@@ -525,8 +525,8 @@ void record_ranks_close(struct record_ranks *r)
 {
 	unsigned int i;
 
-	/* After an error, waits until all ranks have connected: each ends when its
-	 * connection is closed. */
+	/* After an error, waits until all ranks have connected: each of these
+	 * ranks ends when its connection is closed. */
 	if (r->listener >= 0) {
 		ranks_await(r);
 		close(r->listener);

@@ -10,13 +10,13 @@ int stat_mpi_add(struct stat_figures *s, const struct tsct_trace_event *e,
 {
 	double ticks;
 
-	/* Returns the bound in ticks, rounded up. Treats a bound of years like an unknown one. */
+	/* Converts the bound to ticks, rounded up. A bound of years becomes an unknown bound. */
 	ticks = (double)error_ns * sync_samples_hz(s->rec) / 1e9 + 1;
 	return tsct_mpi_waits_add(s->waits, e, !error_ns ? 0 : ticks < 1e18 ?
 				  (__u64)ticks : UINT64_MAX);
 }
 
-/* Returns the ranks that have not ended MPI_Finalize, in order. */
+/* Returns the ranks in which MPI_Finalize has not ended, in order. */
 json_t *stat_mpi_unfinished(const struct stat_figures *s)
 {
 	json_t *list = json_array();

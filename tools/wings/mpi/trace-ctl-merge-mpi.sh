@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Runs the program for the MPI whose launcher started this rank: each MPI has its own.
+# Runs the program that was built for the MPI library whose launcher started this rank.
 set -eu
 dir=$(dirname "$(readlink -f "$0")")
 if [ -n "${OMPI_COMM_WORLD_SIZE-}${PMIX_RANK-}" ]; then

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Exports an OTF2 archive. A thread becomes a location; a slice: enter and leave of a
- * region; a counter: a metric; a message: an MPI message, for which viewers draw an arrow;
- * any other event: a region without duration. Fields become attributes.
+ * Exports an OTF2 archive. A thread becomes a location, a slice becomes an enter and a leave of
+ * a region, a counter becomes a metric, and a message becomes an MPI message, for which viewers
+ * draw an arrow. Any other event becomes a region without duration. Fields become attributes.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,8 +12,8 @@
 #include "lib/ctf/recording.h"
 #include "export_otf2.h"
 
-/* Maximum number of locations that are written at the same time: libotf2 needs 64 MiB
- * for them */
+/* Maximum number of locations that are written at the same time: libotf2 needs
+ * 64 MiB of memory for 256 locations */
 #define AT_ONCE_MAX	256
 
 /* ---- fields ------------------------------------------------------------ */
@@ -59,8 +59,8 @@ static int add_fields(struct tsct_export *x, const struct tsct_export_event *ev)
 
 	o->nr_attributes = 0;
 	add_attribute(o, TSCT_ATTRIBUTE_CPU, OTF2_TYPE_UINT32, value);
-	/* A BEGIN or END event without its counterpart becomes a region without duration. An
-	 * attribute states which of the two kinds it was. */
+	/* A BEGIN or END event without its counterpart becomes a region without duration,
+	 * with an attribute that states whether the event was a BEGIN or an END. */
 	if (ev->act == TSCT_ACT_ORPHAN) {
 		err = tsct_otf2_string(&o->strings, kind, strlen(kind), &value.stringRef);
 		add_attribute(o, TSCT_ATTRIBUTE_KIND, OTF2_TYPE_STRING, value);
@@ -168,21 +168,21 @@ static __u64 message_bytes(const struct tsct_trace_event *e)
 	return 0;
 }
 
-/* Returns the request of a nonblocking send or receive; 0: the call was blocking, or the
- * export lacks the completion of the send or the posting of the receive. */
+/* Returns the request of a nonblocking send or receive; 0 if the call was blocking, or
+ * if the exported events do not state when sends complete or receives are posted. */
 static __u64 request_of(const struct otf2 *o, const struct tsct_export_event *ev)
 {
 	return o->has_requests || (ev->act == TSCT_ACT_SEND && o->has_completions) ?
 		(__u64)tsct_value_integer_of(ev->e, "request") : 0;
 }
 
-/* Returns a number of a thread's process, as each process numbers its own requests. */
+/* Returns a number for a thread's process: requests are numbered per process. */
 static __u64 process_of(const struct tsct_export_event *ev)
 {
 	return (ev->thread->process ? ev->thread->process : ev->thread)->index;
 }
 
-/* Writes a send or a receive, and stores that a nonblocking send has no completion yet. */
+/* Writes a send or a receive. Adds a nonblocking send to o->sent. */
 static int put_message(struct tsct_export *x, const struct tsct_export_event *ev,
 		       struct otf2_location *to, const struct otf2_op *op)
 {
@@ -194,7 +194,7 @@ static int put_message(struct tsct_export *x, const struct tsct_export_event *ev
 	return tsct_otf2_put(x, to, op);
 }
 
-/* Returns true if an event is the completion of a nonblocking send that is in the archive. */
+/* Returns true if @ev is the completion of a nonblocking send that is in the archive. */
 static bool ends_send(struct otf2 *o, const struct tsct_export_event *ev)
 {
 	return tsct_index_remove(&o->sent, tsct_value_integer_of(ev->e, "request"),
@@ -299,9 +299,9 @@ static int write_event(struct tsct_export *x, const struct tsct_export_event *ev
 /* ---- messages ---------------------------------------------------------- */
 
 /*
- * In OTF2, a send must name the receiver, but the receive comes later in the recording. So
- * the recording is read twice. The first pass writes the location of each send's and
- * receive's counterpart to a file, in the order in which the second pass needs them.
+ * In OTF2, a send must name the receiver, but the receive comes later in the recording. So the
+ * recording is read twice. For each send and receive, the first pass writes the location of the
+ * matching event to a file, in the order in which the second pass reads these locations.
  */
 
 /* Largest number of sends that wait for their receive at the same time */
@@ -318,8 +318,8 @@ static int put_peer(struct otf2 *o, __u64 number, __u32 location, __u64 bytes)
 	return n == sizeof(peer) ? 0 : n < 0 ? -errno : -EIO;
 }
 
-/* First pass: matches sends and receives. For each match, writes two peers to the file: the
- * location of the receive for the send, and that of the send for the receive. */
+/* First pass: matches sends and receives. Writes the location of each of two
+ * matching events to the other event's entry in the file of peers. */
 static int note_message(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	struct tsct_message_end end = { .tick = ev->e->tick };
@@ -374,8 +374,8 @@ static int match_messages(struct tsct_export *x)
 		tsct_threads_free(&threads);
 		if (!err)
 			tsct_otf2_mpi_settle(&o->mpi);
-		/* The second pass over the events counts unpaired BEGIN and END events,
-		 * interrupted slices and locations again. */
+		/* The second pass counts unpaired BEGIN and END events,
+		 * interrupted slices and locations anew. */
 		x->orphans = x->cuts = x->ambiguous = 0;
 		o->nr_expected = o->nr_locations;
 		o->nr_locations = 0;
@@ -383,8 +383,8 @@ static int match_messages(struct tsct_export *x)
 		tsct_export_fail(x, err, "%.255s", why);
 	}
 	tsct_message_matcher_free(o->messages);
-	/* Extends o->peers with zeros to one entry for each send and receive: the file ends
-	 * with the last match, and lacks entries of later unmatched events. */
+	/* The file of peers ends with the last matched event. Extends the file
+	 * with zeros to one entry for each send and receive. */
 	if (!err && ftruncate(fileno(o->peers),
 			      o->nr_messages * sizeof(struct otf2_peer)))
 		err = -errno;
@@ -433,7 +433,8 @@ static int write_otf2_event(struct tsct_export *x, const struct tsct_export_even
 	return write_event(x, ev, &o->locations[ev->thread->own - 1]);
 }
 
-/* Completes a location. Slices that are still open end at the recording's last event. */
+/* Completes a location. Ends open slices at the time of the recording's last
+ * event. */
 static int close_location(struct tsct_export *x, struct otf2_location *l)
 {
 	struct otf2 *o = x->own;
@@ -520,9 +521,8 @@ static int begin_otf2(struct tsct_export *x)
 	if (err)
 		return err;
 	/*
-	 * libotf2 fills a whole chunk with zeros for each location. So a chunk is only as
-	 * large as the longest definition needs: the group of locations that take part in
-	 * messages.
+	 * libotf2 fills a whole chunk with zeros for each location. So a chunk is only as large
+	 * as the longest definition: the group of locations that take part in messages.
 	 */
 	chunk = 65536 + (__u64)o->nr_expected * 10;
 	if (chunk < OTF2_CHUNK_SIZE_MIN)

@@ -21,7 +21,7 @@ struct otf2_mpi_rank {
 	__u32 location;		/* number of the location of the thread that called MPI_Init */
 };
 
-/* A member of a communicator; the member's own event states these values */
+/* A member of a communicator, as stated by an event of that member */
 struct otf2_mpi_member {
 	__u64 job;
 	__u32 comm;		/* index of the communicator in otf2_mpi.comms */
@@ -31,27 +31,28 @@ struct otf2_mpi_member {
 };
 
 struct otf2_mpi_comm {
-	__u64 parent;		/* id; by the first event of a member */
+	__u64 parent;		/* id of the parent communicator, from a member's first event */
 	char *name;		/* NULL: it has no name */
 	bool has_member;
 	__u32 first;		/* index of the first member in otf2_mpi.members */
-	__u32 size;		/* number of members; 0: some members are unknown */
-	/* number of the communicator in the archive, above that of its parent; 0: not
-	 * defined */
+	__u32 size;		/* number of members; 0: not all members are known */
+	/* number of the communicator in the archive, larger than its parent's;
+	 * 0: not in the archive */
 	__u32 ref;
 };
 
-/* Ranks and communicators that the first pass collects, and tsct_otf2_mpi_settle() sorts */
+/* Ranks and communicators: the first pass collects them; tsct_otf2_mpi_settle() sorts them */
 struct otf2_mpi {
 	struct otf2_mpi_rank *ranks;		/* sorted by job and rank */
 	struct otf2_mpi_member *members;	/* sorted by communicator and rank */
 	struct tsct_index ids;			/* numbers communicators by id */
 	struct otf2_mpi_comm *comms;		/* by that number */
-	__u32 *refs;	/* indices of communicators, in the order in which events name members;
-			 * at last, of those in the archive, by `ref` - 1 */
+	__u32 *refs;	/* indices in `comms`, in the order in which events name
+			 * the communicators. After tsct_otf2_mpi_settle(), only
+			 * of communicators in the archive, sorted by `ref` */
 	__u32 nr_ranks, nr_members, nr_refs;
-	/* key: number of a message; value: 1 + number of sends that failed, before one that did
-	 * not. tsct_otf2_mpi_failed() counts down. */
+	/* key: number of a message; value: 1 + number of its failed sends, which come
+	 * before the successful send. tsct_otf2_mpi_failed() decrements the value. */
 	struct tsct_index failed;
 };
 
@@ -63,42 +64,42 @@ struct otf2_collective {
 	OTF2_CollectiveOp op;
 };
 
-/* Returns the role of an event; NONE: no role, or a necessary field "comm" is missing. */
+/* Returns the role of an event; TSCT_MPI_ROLE_NONE if it has none, or lacks a
+ * needed "comm" field. */
 enum tsct_mpi_role tsct_otf2_mpi_role(const struct tsct_event_def *def);
 
-/* Returns the role of an MPI call's region. @def: event definition of the call's begin */
+/* Returns the role of an MPI call's region. @def: definition of the event that begins the call */
 OTF2_RegionRole tsct_otf2_mpi_region(const struct tsct_event_def *def);
 
 /* Collects an event's rank, communicator, name or failed send. Returns 0 or -ENOMEM. */
 int tsct_otf2_mpi_collect(struct otf2_mpi *mpi, enum tsct_mpi_role role,
 			  const struct tsct_export_event *ev, __u32 location);
 
-/* Returns true if a send failed; called once for each of them, in order. */
+/* Returns true if the send @send failed. Must be called once for each send, in their order. */
 bool tsct_otf2_mpi_failed(struct otf2_mpi *mpi, const struct tsct_trace_event *send);
 
 /* Sorts the collected data, and numbers the communicators whose members are all known. */
 void tsct_otf2_mpi_settle(struct otf2_mpi *mpi);
 void tsct_otf2_mpi_free(struct otf2_mpi *mpi);
 
-/* Returns the archive's number of the communicator in the field "comm"; 0: not in the archive */
+/* Returns the number in the archive of the communicator in @e's field "comm";
+ * 0: not there */
 __u32 tsct_otf2_mpi_ref(const struct otf2_mpi *mpi, const struct tsct_trace_event *e);
-/* Returns the archive's number of the communicator with the id @id; 0: not in the archive */
+/* Returns the number in the archive of the communicator with the id @id; 0: not in the archive */
 __u32 tsct_otf2_mpi_ref_of(const struct otf2_mpi *mpi, __u64 id);
 
-/* Reads the begin event @e of a collective call. */
+/* Sets *ret from @e, the event that begins a collective call. */
 void tsct_otf2_mpi_collective(const struct otf2_mpi *mpi, const struct tsct_trace_event *e,
 			      struct otf2_collective *ret);
 
 /* ---- the archive ------------------------------------------------------------- */
 
-/*
- * Numbers of the OTF2 attributes for an event's CPU and kind. The attributes for fields have
- * the numbers after these: readers prefer numbers without gaps.
- */
+/* Ids of the OTF2 attributes for an event's CPU and kind. The attributes for
+ * fields have the ids that follow: readers prefer ids without gaps. */
 enum { TSCT_ATTRIBUTE_CPU, TSCT_ATTRIBUTE_KIND, TSCT_ATTRIBUTE_FIELDS };
 
-/* Lowest OTF2 ids that belong to an event definition: those of its attributes, of its metric
- * members, and of its metric classes. The ids of each of these kinds are consecutive. */
+/* Lowest OTF2 ids of an event definition's attributes, metric members and
+ * metric classes. Each of these three kinds of object has consecutive ids. */
 struct otf2_numbers {
 	__u32 attribute, member, metric;
 	enum tsct_mpi_role role;
@@ -109,7 +110,7 @@ struct otf2_peer {
 	/* number, plus 1, of the location of the matching event; 0: no such event */
 	__u32 location;
 	__u32 reserved;
-	__u64 bytes;		/* size of the message that the send states, bytes */
+	__u64 bytes;		/* size of the message, as the send states, bytes */
 };
 
 /*
@@ -121,7 +122,8 @@ struct otf2_strings {
 	__u32 nr;
 	const char *last;	/* text of the string that was added last */
 	struct tsct_index recent;	/* pointers to struct otf2_string, by hash of the text */
-	size_t bytes;			/* total size of the strings in `recent`, bytes */
+	size_t bytes;			/* total size of the strings in
+					 * `recent`, bytes */
 };
 
 /* Kinds of event records that are written to a location */
@@ -130,21 +132,22 @@ enum {
 	TSCT_OP_REQUEST, TSCT_OP_COMPLETE, TSCT_OP_COLLECTIVE_BEGIN, TSCT_OP_COLLECTIVE_END,
 };
 
-/* An event record; `nr_attributes`, `nr_values`: how many of struct otf2's it has */
+/* An event record, with the first nr_attributes of otf2.attributes, nr_values of otf2.values */
 struct otf2_op {
 	__u8 kind;
 	__u8 nr_attributes;
 	__u8 nr_values;		/* of a METRIC */
-	/* number of the region or the metric; or the rank of the message's other end in the
-	 * communicator `comm`; or the rank of the collective call's root */
+	/* number of the region or the metric; or, in the communicator `comm`,
+	 * the rank of the process at the other end of the message; or the rank
+	 * of the root of the collective call */
 	__u32 ref;
 	__u32 comm;		/* number of the communicator; 0: all threads */
 	__u32 tag;		/* message: tag; collective call: OTF2_CollectiveOp */
 	__u64 ns;
-	/* size of the message, or of the data that the collective call sent, bytes */
+	/* size of the message, or of the data that the caller of a collective call sent, bytes */
 	__u64 bytes;
-	/* size of the data that the collective call received, bytes; or the request of a
-	 * nonblocking send or receive, 0: the call was blocking */
+	/* collective call: size of the data that the caller received, bytes; send
+	 * or receive: request of a nonblocking call, 0: the call was blocking */
 	__u64 received;
 };
 
@@ -156,8 +159,8 @@ struct otf2_attribute {
 
 #define OTF2_ATTRIBUTES_MAX	(TSCT_FIELDS_MAX + TSCT_ATTRIBUTE_FIELDS)
 
-/* Waiting events: events of a location that has no libotf2 writer yet. Earlier events
- * are in `extents` of the file of waiting events, the latest in memory, in `text`. */
+/* Waiting events of a location, which has no libotf2 writer yet. The file of
+ * waiting events has the earlier events, at `extents`; `text` has the latest. */
 struct otf2_wait {
 	struct otf2_extent {
 		__u64 at;
@@ -170,9 +173,8 @@ struct otf2_wait {
 };
 
 struct otf2_location {
-	/* libotf2's writer of the location's events. NULL: not opened yet, as only a
-	 * limited number of writers is open at once; until then the location's events
-	 * are stored in `wait` */
+	/* libotf2's writer of the location's events. NULL: not open, because only AT_ONCE_MAX
+	 * writers are open at once; the location's events are stored in `wait` */
 	OTF2_EvtWriter *events;
 	struct otf2_wait wait;
 	struct tsct_thread *thread;
@@ -182,8 +184,8 @@ struct otf2_location {
 
 struct otf2 {
 	struct tsct_otf2_writer *writer;
-	/* attributes and metric values of the event that is being written; libotf2's list of
-	 * the attributes, which is empty between events */
+	/* attributes and metric values of the event that is being written; `list`:
+	 * libotf2's list of the attributes, which is empty between events */
 	struct otf2_attribute attributes[OTF2_ATTRIBUTES_MAX];
 	__u8 nr_attributes;
 	OTF2_Type types[TSCT_FIELDS_MAX];
@@ -203,18 +205,18 @@ struct otf2 {
 	/* matcher of messages, in the first pass only */
 	struct tsct_message_matcher *messages;
 	__u64 nr_messages;
-	bool has_requests;	/* flag: events are exported that state when receives were posted */
-	bool has_completions;	/* flag: likewise when nonblocking sends completed */
-	struct tsct_index sent;	/* MpiIsends without completion; key: request and process */
+	bool has_requests;	/* flag: exported events state when receives were posted */
+	bool has_completions;	/* flag: exported events state when nonblocking sends completed */
+	struct tsct_index sent;	/* MpiIsend events without completion; key: request and process */
 	struct otf2_mpi mpi;
 	/* times of the first and last written event, ns; without events first_ns is U64_MAX */
 	__u64 first_ns, last_ns;
 };
 
-/* Sets x->why from libotf2's error. Returns @err, or libotf2's more specific error. */
+/* Sets x->why to the text of libotf2's error. Returns @err, or libotf2's more specific error. */
 int tsct_otf2_export_fail(struct tsct_export *x, int err);
 
-/* Calls x->poll(): completing many locations takes long, and must be cancellable. */
+/* Calls x->poll(), so that the user can cancel the slow completion of many locations. */
 static inline int tsct_otf2_poll(struct tsct_export *x)
 {
 	return x->poll ? x->poll(x) : 0;
@@ -239,10 +241,8 @@ OTF2_Type tsct_otf2_metric_type(const struct tsct_field *field);
 int tsct_otf2_put(struct tsct_export *x, struct otf2_location *l,
 		  const struct otf2_op *op);
 
-/*
- * Writes the waiting events of a location, which has a writer now. Returns 0, the
- * result of x->poll() if not 0, or -errno.
- */
+/* Passes the waiting events of a location to libotf2, when the location has got
+ * a writer. Returns 0, the result of x->poll() if not 0, or -errno. */
 int tsct_otf2_replay(struct tsct_export *x, struct otf2_location *l);
 void tsct_otf2_wait_free(struct otf2_wait *w);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Definitions of an OTF2 export, written after all events. Readers need a string before the
- * definitions that use it: first come the strings of the events, then each new string right
- * before the definition that uses it first.
+ * Definitions of an OTF2 export, written after all events. Readers need a string before
+ * the definitions that use the string. So the strings of the events are written first,
+ * and each other string is written right before the first definition that uses it.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -28,7 +28,7 @@ static void check_code(struct defining *d, OTF2_ErrorCode code)
 		d->err = tsct_otf2_export_fail(d->x, tsct_otf2_errno(code));
 }
 
-/* Returns the id of a string, which it defines if it is new. */
+/* Returns the id of a string. Defines the string if it is new. */
 static __u32 add_string(struct defining *d, const char *text)
 {
 	struct otf2_strings *strings = &d->o->strings;
@@ -101,8 +101,8 @@ static void define_nodes(struct defining *d)
 			define_node(d, i);
 }
 
-/* Returns the string for a thread or process: its name, with its number if the name does not
- * contain it. */
+/* Returns the string for a thread or process: its name, followed by its number
+ * if the name does not contain the number. */
 static __u32 title_string(struct defining *d, const struct tsct_thread *thread)
 {
 	char title[TSCT_THREAD_LABEL_MAX], name[TSCT_THREAD_LABEL_MAX + 16];
@@ -129,8 +129,8 @@ static __u32 process_string(struct defining *d, const struct tsct_thread *proces
 	return title_string(d, process);
 }
 
-/* Returns the location group of a location: its process or, if the process is unknown, a
- * group that stands for the node. */
+/* Returns the location group of a location: the location's process or, if the
+ * process is unknown, a group that represents the node. */
 static __u32 group_of(const struct defining *d, const struct otf2_location *l)
 {
 	return l->thread->process ? l->thread->process->index :
@@ -264,9 +264,9 @@ static void define_metric(struct defining *d, __u32 number)
 }
 
 /*
- * Returns all locations in the order in which groups refer to them: MPI ranks first, by
- * rank. Sets ret_index[L] to the index of location L in this list. The caller frees the list;
- * NULL: out of memory
+ * Returns all locations in the order in which groups list them: MPI ranks
+ * first, by rank. Sets ret_index[L] to the index of location L in the returned
+ * array. The caller frees the array; NULL: out of memory
  */
 static uint64_t *order_locations(struct defining *d, uint64_t *ret_index)
 {
@@ -330,8 +330,8 @@ static void define_all_threads(struct defining *d, __u32 paradigm, __u32 all, __
 			OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE));
 }
 
-/* Defines the communicators: one of all threads, for messages between threads, and those of
- * MPI. */
+/* Defines the communicators: one of all threads, for messages between threads,
+ * and the MPI communicators. */
 static void define_comm(struct defining *d)
 {
 	__u32 name = add_string(d, "threads"), all = add_string(d, "");
@@ -393,9 +393,9 @@ static void define_strings(struct defining *d)
 /* ---- local definitions of locations ------------------------------------ */
 
 /*
- * Writes the clock offset of a location. Times in the archive are already corrected, so the
- * offset is 0, and its deviation is the recording's error bound. If that bound is unknown,
- * no clock offset is written.
+ * Writes the clock offset of a location. Times in the archive are already
+ * corrected, so the offset is 0. The offset's deviation is the recording's
+ * error bound. If that bound is unknown, no clock offset is written.
  */
 static int define_offsets(struct tsct_export *x, __u64 location)
 {
@@ -418,7 +418,7 @@ static void set_property(struct defining *d, const char *name, __u64 value)
 					       text, true));
 }
 
-/* Stores the largest errors of times as properties of the archive, if they are known. */
+/* Stores the largest errors of event times, if known, as properties of the archive. */
 static void set_errors(struct defining *d)
 {
 	__u64 errors[TSCT_EXPORT_ERRORS];
@@ -437,7 +437,7 @@ static void set_errors(struct defining *d)
 }
 
 /* Stores the numbers of the exported recordings as a property of the archive, so that a
- * later merge of archives can refuse a recording that it already has. */
+ * later merge of archives can refuse an archive whose recording it already has. */
 static void set_inputs(struct defining *d)
 {
 	const struct tsct_recording *rec = d->x->rec;

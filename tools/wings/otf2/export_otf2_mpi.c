@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * MPI in an OTF2 export: ranks and communicators that events of libtsctrace-mpi name. A
+ * MPI in an OTF2 export: ranks and communicators, from events of libtsctrace-mpi. A
  * communicator is defined in the archive if all its members are known. Messages and
- * collective calls on such a communicator become MPI messages and MPI collective calls. All
- * other messages remain messages between threads.
+ * collective calls on such a communicator become MPI messages and MPI collective
+ * calls. All other messages remain messages between threads.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -57,7 +57,7 @@ OTF2_RegionRole tsct_otf2_mpi_region(const struct tsct_event_def *def)
 
 /* ---- collecting -------------------------------------------------------- */
 
-/* Returns the communicator with an id, which is added if it is new; NULL: out of memory */
+/* Returns the communicator with the id @id. Adds a new one if there is none. NULL: out of memory */
 static struct otf2_mpi_comm *get_comm(struct otf2_mpi *mpi, __u64 id)
 {
 	const __u32 nr = (__u32)mpi->ids.nr, at = tsct_index_add(&mpi->ids, id, 0);
@@ -71,7 +71,7 @@ static struct otf2_mpi_comm *get_comm(struct otf2_mpi *mpi, __u64 id)
 	return comm ? memset(comm, 0, sizeof(*comm)) : NULL;
 }
 
-/* Stores the name that an event gives to its communicator; the last one counts. */
+/* Stores the name that an event gives to its communicator, in place of any earlier name. */
 static int set_name(struct otf2_mpi_comm *comm, const struct tsct_trace_event *e)
 {
 	struct tsct_value v;
@@ -96,7 +96,7 @@ static int add_member(struct otf2_mpi *mpi, const struct tsct_trace_event *e)
 		.world = tsct_value_integer_of(e, "world"),
 	};
 
-	/* Ignores members of an intercommunicator, because they form two groups. */
+	/* Ignores the members of an intercommunicator, because they form two groups. */
 	if (tsct_value_integer_of(e, "side"))
 		return 0;
 	comm = get_comm(mpi, tsct_value_integer_of(e, "comm"));
@@ -162,8 +162,8 @@ static int by_member(const void *a, const void *b)
 	return tsct_compare(x->comm, y->comm) ?: tsct_compare((__u32)x->rank, (__u32)y->rank);
 }
 
-/* Sets the locations of a communicator's members, from member *at on, and sets comm->size to
- * their number; to 0 unless each rank from 0 to size - 1 occurs once and has a location. */
+/* Sets the locations of a communicator's members, from member *at on. Sets comm->size to the number
+ * of members, or to 0 unless each rank from 0 to size - 1 occurs once and has a location. */
 static void find_members(struct otf2_mpi *mpi, __u32 *at)
 {
 	const struct otf2_mpi_member *first = &mpi->members[*at];

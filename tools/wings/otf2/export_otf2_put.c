@@ -2,8 +2,8 @@
 /*
  * Passes events of a location to libotf2. libotf2 has a chunk of memory for each location
  * that is being written, and searches all chunks when a location is begun or ended. So only
- * some locations are written at a time. The events of all other locations wait in a file,
- * and are written at the end, one location after another.
+ * AT_ONCE_MAX locations are written at a time. The events of all other locations are stored
+ * in a file, and are written at the end, one location after another.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -49,7 +49,7 @@ static int write_now(struct tsct_export *x, OTF2_EvtWriter *to,
 		code = OTF2_AttributeList_AddAttribute(list, a->ref, a->type, a->value);
 	if (code)
 		return tsct_otf2_export_fail(x, tsct_otf2_errno(code));
-	/* Writing the event empties the list. */
+	/* Writing the event empties the attribute list. */
 	switch (op->kind) {
 	case TSCT_OP_ENTER:
 		code = OTF2_EvtWriter_Enter(to, list, op->ns, op->ref);
@@ -135,7 +135,7 @@ static int append_waiting(struct tsct_export *x, struct otf2_wait *w, const void
 	return 0;
 }
 
-/* A waiting event is its struct otf2_op, its attributes, and the types and values of its metric. */
+/* A waiting event as stored: struct otf2_op, attributes, metric types, metric values */
 static int write_later(struct tsct_export *x, struct otf2_wait *w,
 		       const struct otf2_op *op)
 {
@@ -213,7 +213,7 @@ void tsct_otf2_wait_free(struct otf2_wait *w)
 
 /* ---- strings ------------------------------------------------------------- */
 
-/* Limits of the strings kept in memory, so that each is defined once: number, bytes */
+/* Limits of the strings kept in memory, each defined only once: number, bytes */
 #define STRINGS_MAX	32768
 #define BYTES_MAX	(8U << 20)
 
@@ -229,7 +229,7 @@ FILE *tsct_otf2_spool(const struct tsct_export *x)
 	char name[4096];
 	FILE *file;
 
-	/* Not all file systems support O_TMPFILE. */
+	/* O_TMPFILE may fail, because not all file systems support it. */
 	if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR)) {
 		snprintf(name, sizeof(name), "%s/.spool-XXXXXX", x->dir);
 		fd = mkostemp(name, O_CLOEXEC);
@@ -251,8 +251,8 @@ void tsct_otf2_strings_free(struct otf2_strings *s)
 		fclose(s->spool);
 }
 
-/* Returns the string with this text from memory; or NULL, with the key to add it in
- * @ret_key. */
+/* Returns the string in memory that has this text. If there is none, returns
+ * NULL and sets @ret_key to the key for adding the string. */
 static const struct otf2_string *look_up(const struct otf2_strings *s, const char *text,
 					 size_t len, __u64 ret_key[2])
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Merges OTF2 archives. libotf2 runs in a child process: libotf2 trusts the lengths and
- * counts in files, so a corrupt file can make it access invalid memory. If the child
- * crashes, the parent prints an error and removes the output.
+ * Merges OTF2 archives. libotf2 trusts the lengths and counts in files, so a corrupt
+ * file can make it access invalid memory. For this reason, libotf2 runs in a child
+ * process. If the child crashes, the parent prints an error and removes the output.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -27,9 +27,9 @@
 #include "tools/merge/cmd_merge.h"
 
 /*
- * Limit of the child's memory, far above its needs: a minimum in bytes, plus a number
- * of bytes for each byte of the archives' definition files. In memory, a definition can
- * be much larger than in its file.
+ * Limit of the child's memory, far above its needs: a constant number of bytes,
+ * plus a number of bytes for each byte of the archives' definition files. A
+ * definition can be much larger in memory than in its file.
  */
 #define MEMORY_MIN		(1ULL << 30)
 #define MEMORY_PER_BYTE		256
@@ -75,7 +75,7 @@ static uint64_t size_of(int at, const char *name)
 	return fstatat(at, name, &st, 0) ? 0 : (uint64_t)st.st_size;
 }
 
-/* Returns the total size of the definition files of an archive, bytes */
+/* Returns the total size of an archive's definition files, bytes */
 static uint64_t definitions_of(const char *anchor)
 {
 	size_t stem = strlen(anchor) - strlen(OTF2_ANCHOR);
@@ -126,8 +126,8 @@ static int merge_in_child(const struct merge *m, struct tsct_otf2_merge *work)
 /* ---- messages -------------------------------------------------------------------- */
 
 /*
- * Replaces, in @text, each name of an intermediate file by the name of the input from which
- * the file was made. Returns malloc'ed text; NULL: out of memory
+ * Replaces, in @text, each name of an intermediate file by the name of the input
+ * from which that file was made. Returns malloc'ed text; NULL: out of memory
  */
 static char *replace_names(const struct merge *m, const char *text)
 {
@@ -188,7 +188,8 @@ static int print_json(const struct merge *m, const struct tsct_otf2_status *s)
 		in = &m->input[i];
 		json_array_append_new(inputs, json_pack(
 			"{so ss so so so so so so sb so so}",
-			/* Omits the temporary archive that was made from the recordings. */
+			/* Omits the path of the temporary archive that was made
+			 * from the recordings. */
 			"path", ctl_json_text(in->kind == MERGE_RECORDING ?
 					      in->given : in->path),
 			"aligned", f->real ? "real" : "text",
@@ -311,10 +312,10 @@ int merge_archives(const struct merge *m)
 /* ---- recordings and archives ------------------------------------------------- */
 
 /*
- * State of a merge of recordings and archives into one archive, in three steps: merge the
- * recordings into one recording in cluster time; export that recording as an archive with
- * the time of day; merge all archives. Intermediate files are in a hidden directory beside
- * the output, and are removed at the end.
+ * State of a merge of recordings and archives into one archive. The merge has three
+ * steps: merge the recordings into one recording in cluster time; export that
+ * recording as an archive with the time of day; merge all archives. Intermediate
+ * files are in a hidden directory beside the output, and are removed at the end.
  */
 struct mixed {
 	const struct merge *m;
@@ -384,10 +385,8 @@ static int run_mixed(struct mixed *mixed, struct merge_input *input)
 	ret = export_recording(mixed);
 	if (ret != EXIT_DONE)
 		return ret;
-	/*
-	 * The exported archive takes the place of the first recording in the list of inputs.
-	 * The order of inputs matters: the output has the clock of the first archive.
-	 */
+	/* Puts the exported archive in the place of the first recording in the list of inputs.
+	 * The order of inputs matters: the output has the clock of the first archive. */
 	for (i = 0, sub.nr = 0; i < m->nr; i++) {
 		if (m->input[i].kind == MERGE_RECORDING && at >= 0) {
 			input[at].given = "recordings";
@@ -418,7 +417,7 @@ int merge_mixed(const struct merge *m)
 		return ret;
 	}
 	if (!output_file_open(&between, m->output, true)) {
-		/* A path of PATH_MAX bytes or more is cut off here; the system refuses such paths. */
+		/* Truncates paths of PATH_MAX bytes or more: the system refuses these. */
 		snprintf(mixed.recording, PATH_MAX, "%s/recording", between.temporary);
 		snprintf(mixed.archive, PATH_MAX, "%s/archive", between.temporary);
 		snprintf(mixed.anchor, PATH_MAX, "%s/archive/traces" OTF2_ANCHOR,

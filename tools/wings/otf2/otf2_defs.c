@@ -6,7 +6,7 @@
 #include "lib/base/array.h"
 #include "otf2_defs.h"
 
-/* The oldest archives (2012) have definitions that libotf2 has deprecated since. */
+/* libotf2 has since deprecated some kinds of definitions that the oldest archives (2012) have. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 const struct tsct_otf2_kind_info tsct_otf2_kinds[TSCT_OTF2_KIND_NR] = {
@@ -152,8 +152,8 @@ static size_t value_size(OTF2_Type type)
 	}
 }
 
-/* Returns the first 8 bytes of the value: all members begin at the union's first byte, and
- * x86 is little-endian. */
+/* Returns the first 8 bytes of the union @value: all members begin at its first
+ * byte, and x86 is little-endian. */
 uint64_t tsct_otf2_value_word(OTF2_Type type, OTF2_AttributeValue value)
 {
 	uint64_t word = 0;
@@ -320,9 +320,9 @@ static OTF2_CallbackCode read_CartCoordinate(void *data,
 }
 
 /*
- * For each kind, read_NAME() is the callback that reads definitions of that kind and stores
- * them as words. In the following macros, ALL_n(PARAM) lists the callback's n parameters,
- * and ALL_n(WORD) lists the n words.
+ * For each kind NAME, read_NAME() is the callback that reads definitions of that
+ * kind and stores their fields as words. In the following macros, ALL_n(PARAM)
+ * lists the callback's n parameters, and ALL_n(WORD) lists the n words.
  */
 typedef uint8_t u8;
 typedef uint32_t u32;

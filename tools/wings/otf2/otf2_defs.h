@@ -23,8 +23,8 @@
  * S(name, space, how, fields): kinds with code of their own, for example with a list
  *
  * space: the number space of the definition's number. NONE: the definition has no
- *	number; its first field is the number of the definition that it extends, or
- *	(FIXED) a constant of OTF2
+ *	number. Its first field is the number of the definition that it extends or,
+ *	if `how` is FIXED, a constant of OTF2
  * how: the way in which equal definitions are found
  *	VALUE	definitions with equal content are the same, also in another archive
  *	PART	like VALUE; the definition is a part of the definition that it extends:
@@ -93,9 +93,9 @@
 	P(CallingContextProperty, NONE,		PART,	"Cs-V", u32, u32)	\
 	P(IoFileProperty,	NONE,		PART,	"fs-V", u32, u32)
 
-/* The number spaces of definitions: S(name, letter, OTF2's name, number that means
- * "undefined"). The strings `fields` of TSCT_OTF2_KINDS have this letter for each word
- * that refers to a definition of this space, by its number. */
+/* The number spaces of definitions: S(name, letter, OTF2's name, number that
+ * means "undefined"). In a string `fields` of TSCT_OTF2_KINDS, this letter
+ * stands for each word that is the number of a definition of this space. */
 #define TSCT_OTF2_SPACES(S)						\
 	S(STRING,	's',	"String",		UINT32_MAX)	\
 	S(ATTRIBUTE,	'a',	"Attribute",		UINT32_MAX)	\
@@ -158,16 +158,16 @@ extern const struct tsct_otf2_space_info tsct_otf2_spaces[TSCT_OTF2_SPACE_NR];
 
 struct tsct_otf2_def {
 	uint8_t kind;
-	uint8_t state;	/* STATE_* of otf2_unify.c: how far the definition is processed */
+	uint8_t state;	/* STATE_* of otf2_unify.c: progress of unifying the definition */
 	uint32_t nr;		/* number of the definition's words */
 	size_t at;		/* index of the definition's first word */
 	uint64_t self;		/* number of the definition in its archive */
 	uint64_t mapped; /* number of the definition in the result, once it is assigned */
 	/* used for definitions of inputs: if this definition extends a definition,
-	 * index + 1 of the next one that extends the same definition; 0: none */
+	 * index + 1 of the next definition that extends the same one; 0: no next one */
 	size_t next;
 	/* used for definitions of inputs: index + 1 of the first definition that
-	 * extends this definition, such as a property of it; 0: none */
+	 * extends this definition, such as a property of this definition; 0: none */
 	size_t parts;
 	/* used for definitions of the result: number of words of the copies of all
 	 * definitions that extend this one, such as its properties. The copies are
@@ -185,15 +185,15 @@ struct tsct_otf2_defs {
 	size_t nr_words, word_room;
 	struct tsct_otf2_clock clock;
 	uint32_t clocks;	/* number of ClockProperties definitions */
-	uint32_t unknown;	/* number of definitions unknown to this libotf2 */
+	uint32_t unknown;	/* number of definitions of kinds unknown to this libotf2 */
 	/* counter of definitions, for a progress display; may be NULL */
 	volatile uint64_t *beat;
 	int err;
 };
 
 /*
- * Appends a definition with a copy of @words; NULL: all its words are 0. Returns NULL if out
- * of memory.
+ * Appends a definition with a copy of @words; if @words is NULL, all words are
+ * 0. Returns NULL if out of memory.
  */
 struct tsct_otf2_def *tsct_otf2_defs_add(struct tsct_otf2_defs *defs,
 					 enum tsct_otf2_kind kind, uint64_t self,
@@ -209,11 +209,11 @@ enum tsct_otf2_space tsct_otf2_refers_to(const struct tsct_otf2_def *def,
  * values are not references. */
 enum tsct_otf2_space tsct_otf2_type_space(OTF2_Type type);
 
-/* Returns an attribute's value as a word; bits that its type does not use are 0. */
+/* Returns an attribute's value as a word. Bits that values of @type do not use are 0. */
 uint64_t tsct_otf2_value_word(OTF2_Type type, OTF2_AttributeValue value);
 OTF2_AttributeValue tsct_otf2_word_value(OTF2_Type type, uint64_t word);
 
-/* Callbacks for libotf2's reader; their @data is struct tsct_otf2_defs *. */
+/* Callbacks for libotf2's reader of definitions. Their @data is struct tsct_otf2_defs *. */
 OTF2_GlobalDefReaderCallbacks *tsct_otf2_defs_callbacks(void);
 
 /* Writes one definition, of any kind except ClockProperties. */

@@ -10,7 +10,7 @@
 #include "otf2_defs.h"
 #include "otf2_merge_work.h"
 
-/* The oldest archives (2012) have events that libotf2 has deprecated since. */
+/* libotf2 has since deprecated some kinds of events that the oldest archives (2012) have. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 /* State of copying the events of an input, one location after another */
@@ -24,7 +24,8 @@ struct event_copy {
 	OTF2_EvtReaderCallbacks *callbacks;
 	/* list to which each event's attributes are added; empty before each event */
 	OTF2_AttributeList *attributes;
-	bool has_more;		/* flag: a remark reports a file with more events than stated */
+	bool has_more;		/* flag: a remark already reports a file with
+				 * more events than stated */
 
 	/* The location: */
 	struct tsct_otf2_offsets offsets;
@@ -34,7 +35,7 @@ struct event_copy {
 	uint64_t first, last;
 	/* number of events whose time was raised to that of the preceding event */
 	uint64_t held;
-	int err;			/* its text is in the status */
+	int err;			/* the error has a text in the status */
 
 	/* State of the current event: */
 	const char *event;		/* name of the event's kind */
@@ -43,7 +44,7 @@ struct event_copy {
 	OTF2_AttributeList *list;	/* attributes to write with the event; NULL: none */
 };
 
-/* Sets the error of a copy. Keeps an earlier error. */
+/* Sets the error of a copy, unless an earlier error is set. */
 __attribute__((format(printf, 3, 4)))
 static void fail_copy(struct event_copy *c, int err, const char *format, ...)
 {
@@ -78,7 +79,7 @@ static uint64_t map_reference(struct event_copy *c, enum tsct_otf2_space space,
 
 #define MAP(space, id)	map_reference(c, TSCT_OTF2_SPACE_##space, id)
 
-/* Returns the rank in the result for @rank, an input's rank in the communicator or window
+/* Returns the rank in the result for @rank, a rank of the input in the communicator or window
  * @of: adds the number that the map @by has for @of. OTF2's special root ranks, such as
  * "none", are the highest numbers, and are not changed. */
 static uint32_t shift_rank(struct event_copy *c, const struct tsct_index *by,
@@ -144,9 +145,9 @@ static struct event_copy *begin_event(void *data, const char *event, uint64_t at
 	c->event = event;
 	c->at = at;
 	c->time = map_time(c, time);
-	/* Event times must not decrease. But a time plus its clock offset can be lower than
-	 * the preceding event's sum, if the offset falls faster than the time grows. Raises
-	 * such a time. */
+	/* Event times must not decrease. But the sum of time and clock offset
+	 * can be lower than the preceding event's sum, if the offset decreases
+	 * faster than the time increases. Raises such a sum. */
 	if (c->nr && c->time < c->last) {
 		c->time = c->last;
 		c->held++;
@@ -173,10 +174,10 @@ static OTF2_CallbackCode end_event(struct event_copy *c, OTF2_ErrorCode code)
 /*
  * All kinds of events: E(name, arguments). name: OTF2's name. arguments: the kind of each
  * argument of the callback that reads the event, and of the function that writes it. A kind
- * of argument n is a pair: the parameter, and its value in the result. References and ranks
- * of the input are converted to those of the result. All other values are kept: sizes,
- * flags, and numbers that are local to the location or its communicator. A RANK is a rank in
- * the event's COMM, a REMOTE is a rank in the event's WIN.
+ * of argument stands for a pair: the parameter, and its value in the result. References and
+ * ranks of the input are converted to those of the result. All other values are kept:
+ * sizes, flags, and numbers that are local to the location or its communicator. A RANK is a
+ * rank in the event's COMM, a REMOTE is a rank in the event's WIN.
  */
 #define U8(n)		(uint8_t v##n, v##n)
 #define U32(n)		(uint32_t v##n, v##n)
@@ -294,7 +295,7 @@ static OTF2_CallbackCode end_event(struct event_copy *c, OTF2_ErrorCode code)
 #define EXPAND(...)	__VA_ARGS__
 #define EACH(...)	EXPAND(EACH_N(__VA_ARGS__, 6, 5, 4, 3, 2, 1, 0, 0)(__VA_ARGS__))
 
-/* Defines a callback for each event, which writes the event to the result. */
+/* Defines, for each kind of event, a callback that writes the event to the result. */
 #define COPY(name, ...)							\
 	static OTF2_CallbackCode copy_##name(OTF2_LocationRef location_,	\
 		OTF2_TimeStamp time_, uint64_t at_, void *data_,	\
@@ -344,7 +345,7 @@ static OTF2_CallbackCode copy_unknown(OTF2_LocationRef, OTF2_TimeStamp,
 	return OTF2_CALLBACK_INTERRUPT;
 }
 
-/* Callbacks for libotf2's reader; their @data is struct event_copy *. */
+/* Callbacks for libotf2's reader of events. Their @data is struct event_copy *. */
 static OTF2_EvtReaderCallbacks *make_callbacks(void)
 {
 	OTF2_EvtReaderCallbacks *callbacks = OTF2_EvtReaderCallbacks_New();
@@ -369,10 +370,8 @@ static OTF2_EvtReaderCallbacks *make_callbacks(void)
 
 /* ---- locations ----------------------------------------------------------------------- */
 
-/*
- * Handles damage in a file of the input. With --salvage, adds a remark for the user and
- * @missing lost events, and returns 0. Otherwise returns -EBADMSG.
- */
+/* Handles damage in a file of the input. With --salvage, reports the damage as a
+ * remark, counts @missing lost events, and returns 0. Otherwise returns -EBADMSG. */
 static int lose_events(struct event_copy *c, uint64_t missing)
 {
 	struct tsct_otf2_status *s = c->status;

@@ -34,13 +34,13 @@ int tsct_otf2_output_fail(struct tsct_otf2_status *s, int err)
 
 	if (place)
 		err = place;
-	/* The error does not name the file: libotf2 would name a temporary one. */
+	/* The error does not name the file: the file that libotf2 would name is a temporary one. */
 	return tsct_otf2_fail(s, "", err, "%s", plain ? strerror(-err) :
 			      tsct_otf2_error_text());
 }
 
-/* Sets the current file to the anchor's path, with @tail in place of the suffix ".otf2": the
- * archive's directory, if @tail is ""; "" if that path is too long. */
+/* Sets the current file to the anchor's path, with @tail in place of the suffix ".otf2". With
+ * @tail "", this is the archive's directory. If the path is too long, sets the file to "". */
 static void name_file(struct tsct_otf2_input *in, const char *tail)
 {
 	char *file = in->status->work.file;
@@ -70,8 +70,8 @@ static int add_id(struct tsct_otf2_input *in, uint64_t id)
 	return 0;
 }
 
-/* Reads the archive's trace id and, if the archive is the result of a merge, the trace
- * ids of that merge's inputs. */
+/* Reads the ids of the archive's trace and, if the archive is the result of a
+ * merge, of the traces of that merge's inputs. */
 static int read_ids(struct tsct_otf2_input *in)
 {
 	char *list = NULL, *at, *end;
@@ -170,8 +170,8 @@ int tsct_otf2_input_scan(struct tsct_otf2_input *in, bool events, struct tsct_ot
 }
 
 /*
- * Checks that the file has as many complete definitions as the anchor states, which
- * libotf2 does not check.
+ * Checks that the file has as many complete definitions as the anchor states.
+ * libotf2 does not check this.
  */
 static int check_defs(struct tsct_otf2_input *in, uint64_t wanted)
 {
@@ -253,7 +253,7 @@ static OTF2_CallbackCode add_offset(void *data, OTF2_TimeStamp time,
 	struct tsct_otf2_offset *bigger;
 
 	if (to->nr && to->at[to->nr - 1].time >= time) {
-		o->err = tsct_otf2_refuse(o->in->status, -EBADMSG, "damaged: clock offset %u is at time %" PRIu64 ", which is not after the one before, at %" PRIu64,
+		o->err = tsct_otf2_refuse(o->in->status, -EBADMSG, "damaged: clock offset %u is at time %" PRIu64 ", which is not later than the preceding clock offset, at time %" PRIu64,
 				to->nr, time, to->at[to->nr - 1].time);
 		return OTF2_CALLBACK_INTERRUPT;
 	}
@@ -279,7 +279,7 @@ int tsct_otf2_input_offsets(struct tsct_otf2_input *in, uint64_t location,
 	memset(ret_offsets, 0, sizeof(*ret_offsets));
 	tsct_otf2_error_clear();
 	tsct_otf2_input_local(in, location, ".def");
-	/* Some programs make no .def file for a location without definitions. */
+	/* Some programs write no .def file for a location without definitions. */
 	if (access(in->status->work.file, F_OK) && errno == ENOENT)
 		return 0;
 	o.err = check_defs(in, UINT64_MAX);

@@ -15,10 +15,10 @@ struct marking {
 	struct tsct_otf2_merging *w;
 	uint32_t i;			/* index of the input */
 	OTF2_MarkerWriter *writer;
-	/* numbers of marker definitions in the result, plus 1, by number in the input */
+	/* number in the result, plus 1, of each marker definition, by its number in the input */
 	struct tsct_index ids;
 	uint32_t next;	/* number of the next marker definition in the result */
-	OTF2_ErrorCode code;		/* result of libotf2's last call with `writer` */
+	OTF2_ErrorCode code;		/* result of libotf2's last function that used `writer` */
 	int err;
 };
 

@@ -9,8 +9,8 @@
 
 /* ---- the inputs ---------------------------------------------------------------------- */
 
-/* Without --force, refuses an input that has snapshots or thumbnails, or a trace of an
- * earlier input. With --force, drops snapshots and thumbnails. */
+/* Without --force, refuses an input that has snapshots or thumbnails, or the same
+ * trace as an earlier input. With --force, drops snapshots and thumbnails. */
 static int check_input(struct tsct_otf2_merging *w, uint32_t i)
 {
 	const struct tsct_otf2_input *a, *b = &w->input[i];
@@ -112,9 +112,9 @@ static int align_input(struct tsct_otf2_merging *w, uint32_t i)
 }
 
 /*
- * Makes the clock of the result. Resolution and offset are those of the first input's clock;
- * the length reaches the latest end of all inputs' clocks. Then extends the clock to events
- * outside of that range, which occur if clocks are aligned by the time of day.
+ * Makes the clock of the result, with the resolution and offset of the first input's clock, and
+ * a length that reaches the latest end of all inputs' clocks. Then extends this range to all
+ * events: events can be outside of the range if clocks are aligned by the time of day.
  */
 static int make_clock(struct tsct_otf2_merging *w)
 {
@@ -156,8 +156,8 @@ static int make_clock(struct tsct_otf2_merging *w)
 
 /* ---- the archive's properties -------------------------------------------- */
 
-/* Returns true for a property about an input's times that is not valid for the result: how
- * the input was aligned, or an error bound (TSCTRACE::NODE_ERROR_NS). */
+/* Returns true for a property about an input's times that is not valid for the result: a
+ * statement how the input was aligned, or an error bound (TSCTRACE::NODE_ERROR_NS). */
 static bool is_of_times(const char *name)
 {
 	return !strcmp(name, TSCT_OTF2_ALIGNMENT) ||
@@ -186,8 +186,8 @@ free:
 	return code;
 }
 
-/* Writes the trace ids of all inputs to a property of the result, so that a later merge can
- * detect that one of its inputs already contains a trace. */
+/* Writes the trace ids of all inputs to a property of the result, so that a
+ * later merge can detect inputs that contain the same trace. */
 static OTF2_ErrorCode set_inputs(struct tsct_otf2_merging *w)
 {
 	OTF2_ErrorCode code = OTF2_ERROR_MEM_ALLOC_FAILED;
@@ -232,7 +232,7 @@ static OTF2_ErrorCode set_properties(struct tsct_otf2_merging *w)
 	if (!OTF2_Reader_GetDescription(w->input[0].reader, &text))
 		OTF2_Archive_SetDescription(to, text);
 	free(text);
-	/* Machine name and description are optional, so errors are ignored. */
+	/* Machine name and description are optional, so errors of setting them are ignored. */
 	tsct_otf2_error_clear();
 	code = set_inputs(w);
 	if (!code && w->m->nr > 1)
@@ -268,8 +268,8 @@ static int create_output(struct tsct_otf2_merging *w)
 		if (w->input[i].def_chunk > defs)
 			defs = w->input[i].def_chunk;
 	}
-	/* A chunk must also hold the longest definition: a list of locations may be longer
-	 * than in any input. In the file, a word takes up to 9 bytes. */
+	/* A chunk must also hold the longest definition: the result's lists of locations may be
+	 * longer than those of any input. In the file, a word takes up to 9 bytes. */
 	for (d = 0; d < w->all.defs.nr; d++)
 		if (w->all.defs.def[d].nr * 9ull + 64 > defs)
 			defs = OTF2_CHUNK_SIZE_MAX;
@@ -280,7 +280,7 @@ static int create_output(struct tsct_otf2_merging *w)
 	return code ? tsct_otf2_output_fail(w->m->status, tsct_otf2_errno(code)) : 0;
 }
 
-/* Writes a file of definitions for each location. The file is empty, but readers require it. */
+/* Writes an empty file of definitions for each location: readers require this file. */
 static int write_locals(struct tsct_otf2_merging *w)
 {
 	uint32_t i;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Merges OTF2 archives. The result has the clock of the first archive, one set of
- * definitions, and for each location a file of its events. The memory needed grows with the
- * number of definitions and locations.
+ * Merges OTF2 archives. The result has the clock of the first archive, one set
+ * of definitions, and a file of events for each location. The memory needed
+ * grows with the number of definitions and locations.
  */
 #ifndef TSCT_OTF2_MERGE_H
 #define TSCT_OTF2_MERGE_H
@@ -20,8 +20,8 @@
  *
  *	new = (old - offset of B) x resolution of A / resolution of B + offset of A
  *
- * If both archives state a time of day, the time between the two offsets is added. The sum
- * is rounded once, to the nearest tick; half a tick is rounded up.
+ * If both archives state a time of day, the time from the begin of A's clock to the begin of
+ * B's clock is added. The sum is rounded once, to the nearest tick; half a tick is rounded up.
  */
 
 /* Clock of an archive: OTF2's ClockProperties */
@@ -40,17 +40,17 @@ struct tsct_otf2_scale {
 	uint64_t from;		/* offset (begin) of archive B's clock, ticks of B */
 	/* resolution of archive A / resolution of archive B, in lowest terms */
 	uint64_t num, den;
-	/* offset (begin) of archive A's clock, plus the time from that begin to the
-	 * begin of archive B's clock, ticks of A, rounded down */
+	/* offset (begin) of archive A's clock, plus the time from the begin of
+	 * A's clock to the begin of B's clock, ticks of A, rounded down */
 	tsct_s128 to;
-	/* fraction cut off from `to` by rounding down, in 10^-9 tick of archive A */
+	/* fraction that was cut off when `to` was rounded down, in 10^-9 tick of archive A */
 	uint32_t part;
 };
 
 /*
  * Prepares the conversion from the clock of archive B to that of archive A.
- * @real: align by the time of day, which both clocks must have; else the begins of both
- * clocks are taken as the same moment
+ * @real: align by the time of day, which both clocks must have; if false, both
+ * clocks are assumed to begin at the same moment
  */
 void tsct_otf2_scale_make(struct tsct_otf2_scale *scale,
 			  const struct tsct_otf2_clock *a,
@@ -65,8 +65,8 @@ void tsct_otf2_scale_make(struct tsct_otf2_scale *scale,
 int tsct_otf2_scale_time(const struct tsct_otf2_scale *scale, tsct_s128 old,
 			 uint64_t *ret_time);
 
-/* Converts a duration from ticks of archive B to ticks of archive A, rounded up.
- * -ERANGE: the result exceeds 64 bits */
+/* Converts a duration from ticks of archive B to ticks of archive A, rounded
+ * up. Returns 0, or -ERANGE if the result exceeds 64 bits. */
 int tsct_otf2_scale_length(const struct tsct_otf2_scale *scale, uint64_t ticks,
 			   uint64_t *ret_ticks);
 
@@ -78,9 +78,9 @@ struct tsct_otf2_offset {
 };
 
 /*
- * ClockOffset records of a location, at rising times. As in libotf2, the clock offset
- * is linear between two neighbouring records, and the first and last of these lines
- * extend to all earlier and later times. With fewer than two records, the offset is 0.
+ * ClockOffset records of a location, sorted by time. As in libotf2, the clock offset is
+ * linear between two neighbouring records. The first and last of these straight lines also
+ * apply to all earlier and later times. With fewer than two records, the offset is 0.
  */
 struct tsct_otf2_offsets {
 	struct tsct_otf2_offset *at;
@@ -97,9 +97,9 @@ tsct_s128 tsct_otf2_offset_at(struct tsct_otf2_offsets *offsets, uint64_t time);
 
 /* How the times of each archive are aligned with the times of the first archive */
 enum tsct_otf2_align {
-	/* Aligns an archive with the first one by the time of day at which their clocks
-	 * begin. If one of the two does not state that time, both clocks are assumed to
-	 * begin at the same moment. */
+	/* Aligns an archive with the first one by the time of day at which
+	 * their clocks begin. If one of these two archives does not state that
+	 * time, both clocks are assumed to begin at the same moment. */
 	TSCT_OTF2_ALIGN_AUTO,
 	/* Aligns all archives by the time of day at which their clocks begin. The merge
 	 * fails if an archive does not state that time. */
@@ -136,7 +136,7 @@ struct tsct_otf2_merge {
 	uint32_t nr;
 	const char *dir;		/* path of the empty directory for the result */
 	enum tsct_otf2_align align;
-	/* flag: accept a trace twice, and drop parts that the result cannot hold */
+	/* flag: accept inputs with the same trace, and drop parts that the result cannot hold */
 	bool force;
 	bool salvage;	/* flag: keep the readable part of damaged files */
 	struct tsct_otf2_status *status; /* progress and result, zeroed by the caller */

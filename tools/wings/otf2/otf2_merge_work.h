@@ -18,7 +18,8 @@ static inline struct worker_status *tsct_otf2_at(struct tsct_otf2_status *status
 	return &status->work;
 }
 
-/* Set the error, of a file or of the current one, and return it. Add a remark. */
+/* The first two macros set an error, of @file or of the current file, and
+ * return the error. The last one adds a remark. */
 #define tsct_otf2_fail(status, file, ...)	worker_fail(tsct_otf2_at(status, file), __VA_ARGS__)
 #define tsct_otf2_refuse(status, ...)	worker_fail(&(status)->work, __VA_ARGS__)
 #define tsct_otf2_note(status, ...)	worker_note(&(status)->work, __VA_ARGS__)
@@ -41,11 +42,11 @@ struct tsct_otf2_extent {
  * tsct_otf2_scan - count the records of a file
  * @chunk: size of a chunk, bytes
  * @events: the file holds events, not definitions
- * @status: its beat counts the bytes
+ * @status: status->beat is increased by the bytes read
  *
- * Returns 0; -EBADMSG if the file is damaged, with the reason in status->why (to
- * follow the file's name) and the part before the damage in @ret_extent; or the
- * -errno of reading it.
+ * Returns 0; -EBADMSG if the file is damaged, with the reason in status->why
+ * (to be printed after the file's name) and the part before the damage in
+ * @ret_extent; or the -errno of reading the file.
  */
 int tsct_otf2_scan(const char *path, uint64_t chunk, bool events,
 		   struct worker_status *status, struct tsct_otf2_extent *ret_extent);
@@ -64,18 +65,19 @@ struct tsct_otf2_input {
 	struct tsct_otf2_status *status;	/* progress and errors of the merge */
 };
 
-/* Opens an archive. Functions with an int result return 0 or -errno, with the error in the
- * status. They set status->work.file to the file that libotf2 opens next, for messages. */
+/* Opens an archive. Functions of this file with an int result return 0 or
+ * -errno, with the error in the status. They set status->work.file to the file
+ * that libotf2 opens next, so that messages can name it. */
 int tsct_otf2_input_open(struct tsct_otf2_input *in, const char *path,
 			 struct tsct_otf2_status *status);
 
 /*
- * Returns the kind of data ("snapshots", "thumbnails") that the archive has and a merged
- * archive cannot have; NULL: none
+ * Returns the kind of data ("snapshots", "thumbnails") that the archive has but
+ * a merged archive cannot have; NULL: no such data
  */
 const char *tsct_otf2_input_unsupported(struct tsct_otf2_input *in);
 
-/* Returns true if the archive has a file of markers. Makes it the current file. */
+/* Returns true if the archive has a file of markers. Makes that file the current file. */
 bool tsct_otf2_input_markers(struct tsct_otf2_input *in);
 
 /* Reads all global definitions into @defs, and the clock into in->clock. */
@@ -98,10 +100,8 @@ int tsct_otf2_input_offsets(struct tsct_otf2_input *in, uint64_t location,
 /* Counts the records of the current file, status->work.file: see tsct_otf2_scan(). */
 int tsct_otf2_input_scan(struct tsct_otf2_input *in, bool events, struct tsct_otf2_extent *ret);
 
-/*
- * Finds an event file that belongs to no defined location. Returns 1 and the location number
- * in the file's name; 0: there is no such file; or -errno.
- */
+/* Finds an event file that belongs to no defined location. Returns 1 and sets the
+ * location number from the file's name; 0 if there is no such file; or -errno. */
 int tsct_otf2_input_orphan(struct tsct_otf2_input *in,
 			  const struct tsct_index *locations,
 			  uint64_t *ret_location);
@@ -112,10 +112,10 @@ void tsct_otf2_input_close(struct tsct_otf2_input *in);
 
 struct tsct_otf2_unified {
 	struct tsct_otf2_defs defs;
-	/* 1 + index in `defs` of each definition, by hash of its content */
+	/* 1 + index in `defs` of each definition; key: hash of the definition's content */
 	struct tsct_index index;
 	uint64_t next[TSCT_OTF2_SPACE_NR];
-	/* the numbers (OTF2's references) that locations of the result have, as keys */
+	/* keys: the numbers (OTF2's references) that locations of the result have */
 	struct tsct_index taken;
 	uint64_t next_location;
 	/* per paradigm: 1 + index in `defs` of the paradigm's list of locations; 0: no list */
@@ -133,28 +133,28 @@ struct tsct_otf2_location {
 
 /* Maps from an input's numbers to the result's numbers */
 struct tsct_otf2_maps {
-	/* references to definitions, plus 1, by number space */
+	/* per number space: number in the result, plus 1, of each definition;
+	 * key: number in the input */
 	struct tsct_index space[TSCT_OTF2_SPACE_NR];
-	/* numbers to add to ranks in events; the key is the input's reference to a
-	 * communicator (comm_shift) or RMA window (win_shift). No entry: add 0 */
+	/* number to add to ranks in events; key: the input's reference to a communicator
+	 * (comm_shift) or to an RMA window (win_shift). No entry: ranks are not changed */
 	struct tsct_index comm_shift, win_shift;
 	struct tsct_otf2_location *location;
 	size_t nr_locations;
 };
 
 /*
- * tsct_otf2_unify - add the definitions of an input, and free them
- * @force: keep the earlier name where inputs name a constant of OTF2
- *	differently
+ * tsct_otf2_unify - move an input's definitions to the result
+ * @force: if inputs define a constant of OTF2 differently, keep the first definition
  *
- * Returns 0 or, with an error in @status, -ENOMEM or -EBADMSG: a reference is dangling or
- * circular, or two definitions cannot be distinguished.
+ * Returns 0 or, with an error in @status, -ENOMEM, or -EBADMSG if a reference is
+ * dangling or circular, or if two definitions cannot be distinguished.
  */
 int tsct_otf2_unify(struct tsct_otf2_unified *all, struct tsct_otf2_defs *input,
 		    bool force, struct tsct_otf2_maps *ret_maps,
 		    struct tsct_otf2_status *status);
 
-/* Writes all definitions except that of the clock, in an order that readers accept. */
+/* Writes all definitions except the clock's, in an order that readers accept. */
 OTF2_ErrorCode tsct_otf2_unified_write(const struct tsct_otf2_unified *all,
 				       OTF2_GlobalDefWriter *writer);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Checks a file of an OTF2 archive before libotf2 reads it. libotf2 (3.0.2)
- * treats the rest of its buffer as data when a read was short: from a truncated
- * file it makes events out of old memory. So this scan counts the complete records, by
- * their lengths alone, and libotf2 is then made to read no more than these.
+ * Checks a file of an OTF2 archive before libotf2 reads it. If a read returns too few
+ * bytes, libotf2 (3.0.2) treats the rest of its buffer as data: from a truncated file, it
+ * reads events that are old contents of memory. So this scan counts the complete records,
+ * by their lengths alone, and libotf2 then reads only this number of records.
  *
  * A file consists of chunks of the size in the anchor; the last one is shorter:
  *	u8 3, u8 byte order ('B': little endian, '#': big),
@@ -78,11 +78,11 @@ static uint64_t get64(const struct scan *s, size_t at)
 }
 
 /*
- * Returns true for the kinds of event records without a record length. Such a record
- * is one integer, which begins with a byte for the integer's length. The kinds are from
- * OTF2's first version (2011): Enter, Leave, MpiIsendComplete, MpiIrecvRequest,
- * MpiRequestTest, MpiRequestCancelled, OmpFork, OmpTaskCreate, OmpTaskSwitch,
- * OmpTaskComplete
+ * Returns true for the kinds of event records without a record length. The
+ * contents of such a record are one integer, which begins with a byte for the
+ * integer's length. The kinds are from OTF2's first version (2011): Enter,
+ * Leave, MpiIsendComplete, MpiIrecvRequest, MpiRequestTest,
+ * MpiRequestCancelled, OmpFork, OmpTaskCreate, OmpTaskSwitch, OmpTaskComplete
  */
 static bool is_packed(uint8_t kind)
 {
@@ -91,7 +91,7 @@ static bool is_packed(uint8_t kind)
 	return memchr(kinds, kind, sizeof(kinds));
 }
 
-/* Skips the rest of a record, whose kind was read. */
+/* Skips the rest of a record, whose kind was already read. */
 static int skip_record(struct scan *s, uint8_t kind)
 {
 	uint64_t len;
@@ -149,7 +149,7 @@ static int take_record(struct scan *s, uint8_t kind)
 	return 0;
 }
 
-/* Reads a chunk's header, and checks that its first record follows the chunk before. */
+/* Reads a chunk's header, and checks that record numbers continue the preceding chunk's. */
 static int take_header(struct scan *s)
 {
 	uint64_t first;
@@ -189,8 +189,8 @@ static int scan_chunk(struct scan *s)
 			err = take_time(s);
 			continue;
 		}
-		/* Refuses two consecutive records of attributes: libotf2 reads each by a
-		 * recursive call, so many in a row would overflow the stack. */
+		/* Refuses two consecutive records of attributes: libotf2 reads each of them
+		 * by a recursive call, so many in a row would overflow the stack. */
 		if (attributes && s->events && kind == ATTRIBUTES)
 			return damaged(s, "attributes without an event");
 		attributes = kind == ATTRIBUTES;
@@ -225,7 +225,7 @@ int tsct_otf2_scan(const char *path, uint64_t chunk, bool events,
 	int err;
 
 	memset(ret_extent, 0, sizeof(*ret_extent));
-	/* O_NONBLOCK, because opening a pipe would wait for a writer */
+	/* O_NONBLOCK, because otherwise opening a pipe would wait for a writer */
 	s.fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (s.fd < 0)
 		return -errno;

@@ -5,8 +5,8 @@
 #define PER_SECOND	1000000000ULL
 
 /*
- * Computes @d x @num / @den: *ret_whole is rounded down, *ret_rest / @den is the remainder.
- * Returns -ERANGE above 126 bits, so that a sum of two results cannot overflow.
+ * Computes @d x @num / @den: *ret_whole is the quotient rounded down, *ret_rest is the remainder in
+ * units of 1 / @den. Returns -ERANGE above 126 bits, so that a sum of two results cannot overflow.
  */
 static int multiply(tsct_s128 d, uint64_t num, uint64_t den,
 		    tsct_s128 *ret_whole, uint64_t *ret_rest)
@@ -71,7 +71,7 @@ int tsct_otf2_scale_time(const struct tsct_otf2_scale *scale, tsct_s128 old,
 			(tsct_u128)scale->part * scale->den;
 		whole += (tsct_s128)((2 * sum + unit) / (2 * unit));
 	}
-	/* The largest 64-bit number is OTF2's "undefined", so it is out of range. */
+	/* The largest 64-bit number is OTF2's "undefined", so a time cannot have this value. */
 	if (whole < 0 || whole >= (tsct_s128)TSCT_OTF2_NEVER)
 		return -ERANGE;
 	*ret_time = (uint64_t)whole;
@@ -110,8 +110,8 @@ tsct_s128 tsct_otf2_offset_at(struct tsct_otf2_offsets *offsets, uint64_t time)
 	slope = (tsct_s128)a[1].offset - a[0].offset;
 	rise = (uint64_t)(slope < 0 ? -slope : slope);
 	/*
-	 * Computes the magnitude of the product: both factors are below 2^64, so it fits in
-	 * 128 bits unsigned, but with its sign it would not.
+	 * Computes the product's magnitude: both factors are below 2^64, so the magnitude
+	 * fits in 128 bits unsigned. The signed product may not fit in 128 bits.
 	 */
 	product = (tsct_u128)(time < a->time ? a->time - time : time - a->time) *
 		rise;

@@ -3,13 +3,14 @@
  * Unifies the definitions of many archives: equal definitions become one definition of
  * the result, other definitions get new numbers, and references are changed to match.
  *
- * Ranks: each paradigm has one list of the locations that take part in its
- * communication. A group lists its members as indices (ranks) into that list. Ranks in
- * events are such indices, too, if their group has the flag OTF2_GROUP_FLAG_GLOBAL_MEMBERS.
- * The lists of all inputs are concatenated: ranks grow by the lengths of earlier lists.
+ * Ranks: each paradigm has one list of the locations that take part in its communication. A
+ * group lists its members as indices (ranks) into that list. Ranks in events are such indices,
+ * too, if their group has the flag OTF2_GROUP_FLAG_GLOBAL_MEMBERS. The lists of all inputs are
+ * concatenated: the lengths of the earlier lists are added to an input's ranks.
  *
- * An input's definitions are visited in such an order that each comes after the definitions
- * to which it refers. Each is then found in the result, or added there.
+ * An input's definitions are visited in such an order that each comes after the definitions to
+ * which it refers. If the result does not have an equal definition, the definition is added to
+ * the result.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -40,7 +41,7 @@ struct work {
 	bool has_ranks[UINT8_MAX + 1];
 	/* per paradigm: number to add to a rank of the input, to get a rank of the result */
 	uint64_t base[UINT8_MAX + 1];
-	/* flag: a definition or event that is not a communicator refers to a group */
+	/* flag: an event, or a definition other than a communicator, refers to a group */
 	bool names_groups;
 	struct step *stack;
 	size_t depth, room;
@@ -67,7 +68,7 @@ static bool is_list(const struct tsct_otf2_defs *defs, const struct tsct_otf2_de
 		words_of(defs, def)[1] == OTF2_GROUP_TYPE_COMM_LOCATIONS;
 }
 
-/* Returns the input's definition with a number; NULL: it has none */
+/* Returns the input's definition with a number; NULL: the input has no such definition */
 static struct tsct_otf2_def *def_of(const struct work *work, enum tsct_otf2_space space,
 				    uint64_t id)
 {
@@ -80,8 +81,8 @@ static struct tsct_otf2_def *def_of(const struct work *work, enum tsct_otf2_spac
 
 /* ---- the hash table ---------------------------------------------------------------- */
 
-/* Returns how many of a definition's @nr words are compared: all words, or only the first
- * ones (OTF2's constants) of Paradigm and ParadigmProperty. */
+/* Returns how many of a definition's @nr words are compared: of Paradigm and ParadigmProperty,
+ * only the first words (OTF2's constants); of all other kinds, all words. */
 static size_t key_of(enum tsct_otf2_kind kind, size_t nr)
 {
 	if (kind == TSCT_OTF2_Paradigm)
@@ -89,8 +90,8 @@ static size_t key_of(enum tsct_otf2_kind kind, size_t nr)
 	return kind == TSCT_OTF2_ParadigmProperty ? 2 : nr;
 }
 
-/* Returns the result's definition that equals work->content. If there is none, returns NULL
- * and sets @ret_key to the key for adding such a definition. */
+/* Returns the result's definition that equals work->content. If there is none,
+ * returns NULL and sets @ret_key to the key for adding this definition. */
 static struct tsct_otf2_def *look_up(struct work *work, enum tsct_otf2_kind kind,
 				     uint32_t nr, uint32_t extra, uint64_t ret_key[2])
 {
@@ -132,15 +133,15 @@ static void map_words(struct work *work,
 		if (space == TSCT_OTF2_NONE ||
 		    words[i] == tsct_otf2_spaces[space].none)
 			continue;
-		/* The reference is always found: a definition is visited after all
-		 * definitions to which it refers. */
+		/* The reference is always found, because a definition is
+		 * visited after all definitions to which it refers. */
 		to[i] = def_of(work, space, words[i])->mapped;
 	}
 }
 
-/* A definition that extends another one, in the form in which it is stored in the content of
- * the extended one: its kind, its number of words, and all its words except the first, which
- * is the reference to the extended definition */
+/* A definition that extends another one, in the form in which it is stored in the
+ * content of the extended one: its kind, its number of words, and all its words
+ * except the first one, which is the reference to the extended definition */
 struct part {
 	size_t words;		/* number of 64-bit words at `at` */
 	uint64_t *at;
@@ -155,9 +156,9 @@ static int compare_parts(const void *a, const void *b)
 }
 
 /*
- * Appends the parts of definition @of to work->content, which starts with the words of
- * @of. The parts are the @nr_parts definitions that extend @of, with @nr_words words
- * together. They are sorted, so that their order in the input does not matter.
+ * Appends the parts of definition @of to work->content, which begins with the words of @of.
+ * The parts are the @nr_parts definitions that extend @of; together, they have @nr_words
+ * words. The parts are sorted, so that their order in the input does not matter.
  */
 static int add_parts(struct work *work, const struct tsct_otf2_def *of,
 		     size_t nr_parts, size_t nr_words)
@@ -232,8 +233,8 @@ static int new_number(struct work *work, enum tsct_otf2_kind kind,
 
 /*
  * Adds a definition to the result: the first @nr words of work->content. The @extra words
- * after them are the content of the definitions that extend it (see add_parts()); each of
- * these is added as a definition of its own. @key: key from look_up(), under which look_up()
+ * after these are the content of the definitions that extend it (see add_parts()); each of
+ * these is added as a separate definition. @key: key from look_up(), under which look_up()
  * finds the definition from now on; NULL: look_up() never finds it
  */
 static int add_def(struct work *work, enum tsct_otf2_kind kind,
@@ -257,8 +258,9 @@ static int add_def(struct work *work, enum tsct_otf2_kind kind,
 	while (at < end) {
 		part = (enum tsct_otf2_kind)at[0];
 		words = (uint32_t)at[1];
-		/* In work->content, a part's first word is its number of words, in place of
-		 * the reference to the extended definition. Restores that reference: @id. */
+		/* In work->content, a part's first word is its number of words,
+		 * in place of the reference to the extended definition. Sets
+		 * the first word to that reference, @id. */
 		at[1] = id;
 		if (!tsct_otf2_defs_add(&all->defs, part, 0, at + 1, words))
 			return -ENOMEM;
@@ -283,8 +285,8 @@ static int map_or_add(struct work *work, enum tsct_otf2_kind kind,
 	return err ? err : add_def(work, kind, *ret_id, nr, extra, key);
 }
 
-/* Adds @def to the result, with the words in work->content, but not to the hash table: so no
- * other definition is mapped to it, even if equal. */
+/* Adds @def, with the words in work->content, to the result, but not to the
+ * hash table. So no other definition is mapped to @def, even if it is equal. */
 static int add_own(struct work *work, struct tsct_otf2_def *def)
 {
 	int err = new_number(work, def->kind, &def->mapped);
@@ -332,9 +334,9 @@ static int join_ranks(struct work *work, struct tsct_otf2_def *def)
 	if (base + def->nr - 4 > UINT32_MAX)
 		return refuse(work, "Group %" PRIu64 ": the result would have more locations than OTF2 can list",
 					def->self);
-	/* Adds a temporary definition, which allocates words for a longer list: the result's
-	 * list, followed by the locations of @def. Then makes these words the result's list,
-	 * and removes the temporary definition. */
+	/* Adds a temporary definition, which allocates words for a longer list: the
+	 * result's list, followed by the locations of @def. Then makes these words
+	 * the words of the result's list, and removes the temporary definition. */
 	joined = tsct_otf2_defs_add(&all->defs, TSCT_OTF2_Group, 0, NULL,
 				    (uint32_t)(base + def->nr - 4));
 	if (!joined)
@@ -410,9 +412,9 @@ static int identify_group(struct work *work, struct tsct_otf2_def *def)
 
 /* ---- definitions that are always distinct -------------------------------- */
 
-/* Records the number to add to the ranks in a communicator's events: the number of the
- * paradigm's locations in earlier inputs. These ranks are indices into the list of locations
- * only if the communicator's group has OTF2_GROUP_FLAG_GLOBAL_MEMBERS. */
+/* Stores the number to add to the ranks in a communicator's events: the number of the
+ * paradigm's locations in earlier inputs. The ranks are indices into the list of
+ * locations only if the communicator's group has OTF2_GROUP_FLAG_GLOBAL_MEMBERS. */
 static int note_shift(struct work *work,
 		      const struct tsct_otf2_def *comm)
 {
@@ -438,7 +440,7 @@ static int identify_comm(struct work *work, struct tsct_otf2_def *def)
 	int err = 0;
 
 	for (i = 0; i < nr_groups && !err; i++) {
-		new[i] = UINT64_MAX; /* the communicator has no group of its own yet */
+		new[i] = UINT64_MAX; /* this communicator has no copy of the group yet */
 		old[i] = words_of(work->in, def)[1 + i];
 		err = all_ranks(work, old[i], &new[i]);
 	}
@@ -481,7 +483,7 @@ static int identify_location(struct work *work,
 	at = tsct_array_next(&maps->location, maps->nr_locations, sizeof(*at));
 	if (!at)
 		return -ENOMEM;
-	/* A location keeps its number if it is free: files are named by the number. */
+	/* A location keeps its number if this is free: event files are named by the number. */
 	def->mapped = def->self;
 	if (is_taken(work, def->self)) {
 		while (is_taken(work, *next) || def_of(work, TSCT_OTF2_SPACE_LOCATION, *next))
@@ -496,7 +498,7 @@ static int identify_location(struct work *work,
 	return add_def(work, def->kind, def->mapped, def->nr, 0, NULL);
 }
 
-/* Assigns a definition its number, after all definitions to which it refers. */
+/* Assigns a definition its number in the result, after all definitions to which it refers. */
 static int identify_def(struct work *work, struct tsct_otf2_def *def)
 {
 	int64_t extra;
@@ -522,8 +524,8 @@ static int identify_def(struct work *work, struct tsct_otf2_def *def)
 
 /* ---- preparing an input: numbers of definitions, extensions, ranks ------- */
 
-/* Returns true if nothing refers to @old once @last, a later definition, has its number: a
- * list of locations is found by its paradigm, not by its number. */
+/* Returns true if nothing refers to @old when @last, a later definition, has the
+ * same number: a list of locations is found by its paradigm, not by its number. */
 static bool is_replaced(const struct tsct_otf2_defs *defs, const struct tsct_otf2_def *old,
 			const struct tsct_otf2_def *last)
 {
@@ -538,10 +540,8 @@ static bool is_equal(const struct tsct_otf2_defs *defs, const struct tsct_otf2_d
 		!memcmp(words_of(defs, a), words_of(defs, b), a->nr * sizeof(uint64_t));
 }
 
-/*
- * Maps the numbers of definitions to these. Of definitions with equal numbers, keeps the last
- * one of the file, as readers do that store definitions by number.
- */
+/* Maps the input's numbers to its definitions. Of definitions with equal numbers,
+ * uses the last one in the file, as readers do that store definitions by number. */
 static int number(struct work *work)
 {
 	struct tsct_otf2_def *def = work->in->def, *end = def + work->in->nr, *old;
@@ -640,7 +640,7 @@ static bool names_group(struct work *work,
 	return false;
 }
 
-/* Finds the list of locations of each paradigm. */
+/* Finds each paradigm's list of locations. */
 static int find_ranks(struct work *work)
 {
 	const struct tsct_otf2_def *def;
@@ -720,7 +720,7 @@ static int next_wanted(struct work *work, struct step *step,
 
 	while (step->part) {
 		def = &work->in->def[step->part - 1];
-		/* A string is not searched: its words are no references. */
+		/* The words of a string are not references. */
 		ret = def->kind == TSCT_OTF2_String ? 0 :
 			next_in_part(work, step, ret_def);
 		if (ret)
@@ -733,8 +733,8 @@ static int next_wanted(struct work *work, struct step *step,
 	return 0;
 }
 
-/* Visits a definition after all to which it refers. Uses a stack instead of recursion,
- * because chains of references may have any length. */
+/* Visits all definitions to which a definition refers, then the definition. Uses a
+ * stack instead of recursion, because chains of references may have any length. */
 static int process_def(struct work *work, size_t index)
 {
 	struct step *step;
@@ -755,7 +755,7 @@ static int process_def(struct work *work, size_t index)
 	return ret;
 }
 
-/* In the maps, replaces indices of the input's definitions by their numbers in the result. */
+/* Replaces, in the maps, indices in the input by numbers in the result. */
 static void point_on(struct work *work)
 {
 	struct tsct_index_slot *slot;
@@ -809,9 +809,9 @@ int tsct_otf2_unify(struct tsct_otf2_unified *all, struct tsct_otf2_defs *input,
 /* ---- the result ------------------------------------------------------------------------ */
 
 /*
- * Returns true for kinds whose definitions are written before all others. A definition must
- * be written after all definitions to which it refers; but a list of locations, stored with
- * the first input, also refers to locations of later inputs.
+ * Returns true for kinds of definitions that are written before all others. A definition
+ * must be written after all definitions to which it refers; but a list of locations, which
+ * is stored with the first input, also refers to locations of later inputs.
  */
 static bool is_early(enum tsct_otf2_kind kind)
 {

@@ -17,7 +17,7 @@
 static char why[512];
 static OTF2_ErrorCode heard;
 
-/* Removes punctuation and spaces at the end of a message of libotf2. */
+/* Removes punctuation and spaces at the end of a message from libotf2. */
 static void trim_message(char *text)
 {
 	size_t len = strlen(text);
@@ -131,10 +131,10 @@ uint64_t tsct_otf2_number(const unsigned char uuid[16])
 /* ---- memory of libotf2's buffers ------------------------------------------------ */
 
 /*
- * Allocates one chunk for libotf2, which writes the chunk to the file when it is full.
- * Without this callback, libotf2 collects 128 MiB per location. libotf2 fills each chunk
- * with zeros, which is cheap in memory that was used before: so a freed chunk is kept for
- * the next location.
+ * Allocates one chunk for libotf2, which writes a full chunk to the file.
+ * Without this callback, libotf2 collects 128 MiB per location. libotf2 fills
+ * each chunk with zeros, which is cheap in memory that was used before: so a
+ * freed chunk is kept for the next location.
  */
 static void *allocate_chunk(void *data, OTF2_FileType type, OTF2_LocationRef,
 			    void **own, uint64_t size)
@@ -173,7 +173,7 @@ static OTF2_FlushType flush_chunk(void *, OTF2_FileType,
 }
 
 static const OTF2_MemoryCallbacks memory = { allocate_chunk, free_all };
-/* No callback after a flush: with one, libotf2 would write an event for each flush. */
+/* No callback after a flush: with such a callback, libotf2 would write an event for each flush. */
 static const OTF2_FlushCallbacks flushes = { flush_chunk, NULL };
 
 /* ---- the archive ----------------------------------------------------------------- */
@@ -194,8 +194,8 @@ static OTF2_ErrorCode open_archive(struct tsct_otf2_writer *w, const char *dir,
 		OTF2_Archive_OpenEvtFiles(w->archive);
 }
 
-/* Returns the -errno of @code. If @code is success, returns the -errno of the error that
- * libotf2 reported only to the error callback; 0: there was none. */
+/* Returns the -errno of @code. If @code is success, returns the -errno of the error
+ * that libotf2 reported only to the error callback; 0 if there was no such error. */
 static int result_errno(OTF2_ErrorCode code)
 {
 	int err = tsct_otf2_errno(code);
@@ -291,7 +291,7 @@ int tsct_otf2_writer_finish(struct tsct_otf2_writer *writer)
 		code = OTF2_Archive_CloseGlobalDefWriter(writer->archive,
 							 writer->defs);
 	err = result_errno(code);
-	/* OTF2_Archive_Close() writes the anchor file, which must not exist after an error. */
+	/* After an error, does not call OTF2_Archive_Close(), which writes the anchor. */
 	if (!err)
 		err = result_errno(OTF2_Archive_Close(writer->archive));
 	tsct_otf2_writer_abandon(writer);

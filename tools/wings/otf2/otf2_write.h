@@ -9,11 +9,11 @@
  *	tsct_otf2_defs_begin(), OTF2_GlobalDefWriter_*()
  *	tsct_otf2_writer_finish()
  *
- * Only the location being written has a chunk of events in memory. Definitions come
+ * Only a location that is being written has a chunk of events in memory. Definitions come
  * last, because they hold the number of events. All functions return 0 or -errno, with a
  * text in tsct_otf2_error_text(); after a failure, only tsct_otf2_writer_abandon() may be
- * called. Readers see no archive before tsct_otf2_writer_finish() writes the anchor file.
- * A process can write only one archive at a time.
+ * called. Readers see no archive before tsct_otf2_writer_finish() writes the anchor file. A
+ * process can write only one archive at a time.
  */
 #ifndef TSCT_OTF2_WRITE_H
 #define TSCT_OTF2_WRITE_H
@@ -28,10 +28,10 @@
  */
 #define TSCT_OTF2_INPUTS	"TSCTRACE::INPUTS"
 /* Name of the archive property that states how the inputs were aligned: "time of day",
- * "beginning" (each archive begins with the first one), or "both" */
+ * "beginning" (each archive begins when the first archive begins), or "both" */
 #define TSCT_OTF2_ALIGNMENT	"TSCTRACE::ALIGNMENT"
 
-/* Returns the number of a recording, derived from its uuid; 0: no uuid. */
+/* Returns the number of a recording, derived from the recording's uuid; 0: no uuid. */
 uint64_t tsct_otf2_number(const unsigned char uuid[16]);
 
 /* Base name of the files in an archive's directory: traces.otf2 is its anchor. */
@@ -40,9 +40,9 @@ uint64_t tsct_otf2_number(const unsigned char uuid[16]);
 struct tsct_otf2_writer;
 
 /*
- * tsct_otf2_writer_create - begin an archive in the empty directory @dir
- * @event_chunk, @def_chunk: upper limits of the bytes of an event, of a
- *	definition; 0 for libotf2's default; must be within 256 KiB to 16 MiB
+ * tsct_otf2_writer_create - begin to write an archive in the empty directory @dir
+ * @event_chunk, @def_chunk: largest size of an event and of a definition, bytes:
+ *	256 KiB to 16 MiB, or 0 for libotf2's default
  */
 int tsct_otf2_writer_create(const char *dir, uint64_t event_chunk, uint64_t def_chunk,
 		     struct tsct_otf2_writer **ret_writer);
@@ -50,7 +50,7 @@ int tsct_otf2_writer_create(const char *dir, uint64_t event_chunk, uint64_t def_
 /* Returns libotf2's archive object, for calls such as OTF2_Archive_SetDescription(). */
 OTF2_Archive *tsct_otf2_writer_archive(struct tsct_otf2_writer *writer);
 
-/* Begins the events of a location. The times of its events must not decrease. */
+/* Begins the events of a location. The times of the location's events must not decrease. */
 int tsct_otf2_location_begin(struct tsct_otf2_writer *writer, uint64_t location,
 			     OTF2_EvtWriter **ret_events);
 int tsct_otf2_location_end(struct tsct_otf2_writer *writer,
@@ -58,8 +58,8 @@ int tsct_otf2_location_end(struct tsct_otf2_writer *writer,
 int tsct_otf2_events_end(struct tsct_otf2_writer *writer);
 
 /*
- * Writes the definitions of a location: clock offsets of 0 at @nr times, with their error.
- * Call this for each location, even with no offset, because readers require the file.
+ * Writes the definitions of a location: clock offsets of 0 at @nr times, each with the error of the
+ * time. Must be called for each location, even if @nr is 0, because readers require the file.
  */
 int tsct_otf2_local_write(struct tsct_otf2_writer *writer, uint64_t location,
 			  const uint64_t *times, unsigned int nr, uint64_t error);
@@ -80,12 +80,12 @@ int tsct_otf2_writer_finish(struct tsct_otf2_writer *writer);
  */
 void tsct_otf2_writer_abandon(struct tsct_otf2_writer *writer);
 
-/* ---- libotf2's errors, as text and as errno. libotf2 has one error hook per process, so only
- * one thread at a time may work with archives. */
+/* ---- libotf2's errors, as text and as errno. libotf2 has one error
+ * callback per process, so only one thread at a time may use libotf2 for archives. */
 
 /*
- * Installs libotf2's error hook: from now on libotf2 prints nothing, and the first
- * error is kept.
+ * Installs the error callback of libotf2. From now on libotf2 prints nothing,
+ * and the first error is stored.
  */
 void tsct_otf2_error_capture(void);
 
@@ -100,15 +100,15 @@ const char *tsct_otf2_error_text(void);
 void tsct_otf2_error_clear(void);
 
 /*
- * Returns the -errno of the first error; 0: there was none. When libotf2 (3.0.2) cannot
- * complete a file, it returns success but calls its error hook, which
- * tsct_otf2_error_capture() installs.
+ * Returns the -errno of the first error; 0: there was none. If libotf2 (3.0.2)
+ * cannot complete a file, libotf2's functions return success, but call the
+ * error callback that tsct_otf2_error_capture() installs.
  */
 int tsct_otf2_error_errno(void);
 
 /*
- * Returns an error of the file system, such as -ENOSPC, if @err or libotf2's first error is
- * one; else 0. Such an error is clearer than libotf2's text, which names a temporary file.
+ * Returns an error of the file system, such as -ENOSPC, if @err or libotf2's first error is such an
+ * error; else 0. Such an error is clearer than libotf2's text, which names a temporary file.
  */
 int tsct_otf2_error_of_place(int err);
 

@@ -61,8 +61,8 @@ static void check_sync(struct argp_state *state, struct wanted *w)
 		w->o.output = "-";
 }
 
-/* Sets the names of output and recording from the arguments: OUT.html RECORDING, -o
- * OUT.html RECORDING, or RECORDING. */
+/* Sets the names of output and recording from the arguments, which are OUT.html
+ * RECORDING, or -o OUT.html RECORDING, or RECORDING. */
 static void check_trace(struct argp_state *state, struct wanted *w)
 {
 	const bool named = !w->o.output && w->nr_args == 2;
@@ -160,7 +160,7 @@ static const struct argp argp = {
 
 /* ---- report sync --------------------------------------------------------- */
 
-/* Returns a recording's sync samples as JSON. On failure, prints an error, returns NULL. */
+/* Returns a recording's sync samples as JSON. On failure, prints an error and returns NULL. */
 static json_t *read_recording(const struct report_options *o, int *ret_damaged)
 {
 	struct sync_samples r;

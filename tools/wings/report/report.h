@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* HTML pages. A page is one file with all its contents, and needs no network. */
+/* HTML pages. A page is one file, which contains everything that it shows, and needs no network. */
 #ifndef REPORT_H
 #define REPORT_H
 
@@ -24,9 +24,9 @@ void report_end(FILE *to, bool script);
 void report_text(FILE *to, const char *text);
 
 /*
- * Prints HTML: @format is HTML; texts of %s are escaped as by report_text(). Knows only the
- * conversions %s, %u, %llu, %.Nf and %.Ng; %'llu prints thin spaces between groups of three
- * digits: 1 234 567
+ * Prints HTML. @format is HTML; texts for %s are escaped as by report_text().
+ * The only valid conversions are %s, %u, %llu, %.Nf and %.Ng; and %'llu, which
+ * prints thin spaces between groups of three digits: 1 234 567
  */
 __attribute__((format(printf, 2, 3)))
 void report_print(FILE *to, const char *format, ...);
@@ -49,7 +49,7 @@ struct chart {
 	const char *title, *x_title, *y_title;
 };
 
-/* Begins an empty chart. Elements that are added later are drawn on top. */
+/* Begins an empty chart. Each element is drawn on top of the elements that were added before. */
 void chart_begin(const struct chart *chart);
 void chart_end(const struct chart *chart);
 
@@ -66,7 +66,7 @@ void chart_line(const struct chart *chart, const double *x, const double *y,
 void chart_band(const struct chart *chart, const double *x, const double *low,
 		const double *high, unsigned int nr, const char *style);
 
-/* Widens a range by 5 % at both ends, or by 1 if it is empty. */
+/* Widens a range by 5 % at both ends. Widens an empty range by 1 at both ends. */
 void chart_pad(double *min, double *max);
 
 /* ---- sync samples and recordings ---------------------------------------------- */
@@ -80,8 +80,8 @@ struct sync_samples;
  */
 json_t *report_recording(const struct sync_samples *read, int kind);
 
-/* Writes a page of sync samples and their fits. @window: the daemon's answer to the request
- * "exchanges", or the result of report_recording(). Returns 0 or -ENOMEM. */
+/* Writes a page of sync samples and their fits. @window: the daemon's answer to the
+ * request "exchanges", or the result of report_recording(). Returns 0 or -ENOMEM. */
 int report_sync(FILE *to, const json_t *window);
 
 /* Writes the sections of report_sync() without head and foot. Returns 0 or -ENOMEM. */

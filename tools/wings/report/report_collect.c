@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The second pass over a recording: collects single events, sums of all other events,
- * gaps, messages */
+/* The second pass over a recording: collects the events that are drawn
+ * individually, sums of all other events, gaps, and messages */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 #define OPEN_MESSAGES_MAX	65536
 
-/* Flags in a span's type if the begin or the end is missing; as in page/data.js */
+/* Flags in a span's type: the begin or the end is missing. page/data.js has the same values. */
 #define NO_BEGIN	4
 #define NO_END		8
 
@@ -55,18 +55,18 @@ static int sum_span(struct report *r, const struct span *span, __u32 row)
 			 row, strip_def(r, def), 0);
 	if (!s)
 		return -ENOMEM;
-	/* Counts the span's begin event and end event in the bins of their times. */
+	/* Counts the span's begin event and end event, each in the bin of its own time. */
 	s->count[first]++;
 	if (span->end)
 		s->count[to - first * width < width ? first : to / width]++;
 	r->summed += span->events;
 	if (span->type == SPAN_RUN && !r->x.threads.all[span->name]->tid)
-		return 0;	/* a CPU in its idle thread is not busy */
+		return 0;	/* a CPU that runs its idle thread is not busy */
 	report_strip_cover(r, s, first, from, to);
 	return 0;
 }
 
-/* Updates a counter's minimum, maximum and last value from an event. */
+/* Updates a counter's minimum, maximum and last value by an event. */
 static int sum_values(struct report *r, const struct tsct_export_event *ev)
 {
 	const __u32 bin = report_time(r, ev->ns) / report_bin_ns(r);
@@ -105,8 +105,8 @@ static int sum_values(struct report *r, const struct tsct_export_event *ev)
 
 /* ---- gaps: times of lost events --------------------------------------------- */
 
-/* Collects the losses on selected CPUs in the page's time range. The page has up to GAPS_MAX
- * gaps; the last one has the lost events of all further ones. */
+/* Collects the losses on selected CPUs in the page's time range. The page has up to
+ * GAPS_MAX gaps. The last gap also counts the lost events of all further gaps. */
 static int take_gaps(struct report *r)
 {
 	const struct tsct_known *known = &r->x.known;
@@ -136,9 +136,9 @@ static int take_gaps(struct report *r)
 
 /* ---- messages, as arrows ------------------------------------------------------ */
 
-/* Callback of messages: adds an arrow, which points backwards in time if the receive precedes its
- * send. Of both ends, `number` is the time since the page's start in ns, and `bytes` the event
- * definition. */
+/* Callback for a matched message: adds an arrow, which points backwards in time
+ * if the receive precedes the send. In @send and @receive, `number` is the time
+ * since the page's start, ns, and `bytes` is the event definition. */
 static int put_arrow(void *arg, const struct tsct_message_end *send,
 		     const struct tsct_message_end *receive)
 {
@@ -158,7 +158,7 @@ static int put_arrow(void *arg, const struct tsct_message_end *send,
 	return 0;
 }
 
-/* Prepares the matching of sends and receives, if there are both. */
+/* Prepares the matching of sends and receives, if the recording has both kinds. */
 static int begin_messages(struct report *r)
 {
 	r->messages = (struct tsct_messages) {
@@ -272,7 +272,7 @@ static int collect_state(struct tsct_export *x, const struct tsct_state_time *ti
 		(r->explained ? explained_state(r->explained, time) : 0);
 }
 
-/* Returns true if events of the recording show the states of threads. */
+/* Returns true if the recording has events that show the states of threads. */
 static bool has_states(const struct tsct_export *x)
 {
 	const struct tsct_export_def *d;
@@ -285,14 +285,14 @@ static bool has_states(const struct tsct_export *x)
 
 /* ---- the report as an export format ---------------------------------------- */
 
-/* Export format of the second pass over the recording. It writes no file:
- * collect_event() collects the events for the page. */
+/* Export format of the second pass over the recording. This format writes no
+ * file: collect_event() collects the events for the page. */
 static const struct tsct_export_format as_format = {
 	.name = "report", .event = collect_event,
 };
 
-/* Begins to explain the slowest spans, if the states of threads are known. A filter hides messages
- * and moves, and that a CPU did other things after it received a message. */
+/* Begins to explain the slowest spans, if the states of threads are known. A filter may hide
+ * messages, moves of threads between CPUs, and other work of a CPU after it received a message. */
 static int begin_explained(struct report *r)
 {
 	struct tsct_filter filter = r->x.filter;

@@ -9,7 +9,7 @@
 
 /* ---- event rates over time ------------------------------------------------ */
 
-/* Joins each two neighboring bins into one, so that a bin covers twice the time. */
+/* Joins each pair of neighboring bins into one bin, so that a bin covers twice the time. */
 static void fold_bins(struct event_rate *rate)
 {
 	__u32 i;
@@ -20,8 +20,8 @@ static void fold_bins(struct event_rate *rate)
 }
 
 /*
- * Returns the index of the bin for a time. If the bins do not reach that time, widens them:
- * the length of the recording is unknown until the recording has been read.
+ * Returns the index of the bin for a time. If the bins do not reach this time, widens
+ * all bins: the length of the recording is not known before the recording was read.
  */
 static inline __u32 bin_of(struct report *r, __u64 time)
 {
@@ -49,8 +49,8 @@ static int count_in(struct event_rate **rate, __u32 bin)
 
 /* ---- events --------------------------------------------------------------- */
 
-/* Returns the bin for spans of length @ns in the histogram of span lengths, which has four
- * bins per power of two. */
+/* Returns the bin for spans of length @ns in the histogram of span lengths. The
+ * histogram has four bins per power of two. */
 static __u32 length_of(__u64 ns)
 {
 	int log = ns ? 63 - __builtin_clzll(ns) : 0;
@@ -102,8 +102,7 @@ static int look_at(struct tsct_export *x, const struct tsct_export_event *ev)
 	seen->events++;
 	seen->bytes += ev->e->len;
 	r->groups[seen->group].events++;
-	/* Adds an upper limit of the space that the event takes in the HTML file,
-	 * bytes. */
+	/* Adds an upper limit of the event's size in the HTML file, bytes. */
 	len = x->defs[ev->def].call ? report_payload(r, ev->def, ev->e, payload) : ev->e->len;
 	r->groups[seen->group].bytes += 20 + (len < EDGE_KEPT ? len : EDGE_KEPT);
 	r->nodes[ev->e->node].events++;
@@ -122,8 +121,8 @@ static int compare_fewer(const void *a, const void *b)
 	return tsct_compare(x->events, y->events) ?: tsct_compare(x, y);
 }
 
-/* Chooses the slowest spans of each name, which are always drawn individually. @events,
- * @bytes: room of the page; reduced by the room of these spans */
+/* Chooses the slowest spans of each name, which are always drawn individually. *events, *bytes:
+ * number and size of events for which the page has room; reduced by those of these spans */
 static int keep_slowest(struct report *r, __u64 *events, __u64 *bytes)
 {
 	__u64 left = *events / 8 < SLOWEST_KEPT ? *events / 8 : SLOWEST_KEPT;
@@ -146,8 +145,8 @@ static int keep_slowest(struct report *r, __u64 *events, __u64 *bytes)
 	return 0;
 }
 
-/* Chooses the groups of event definitions whose events are all drawn individually. Groups
- * with few events come first, because users search for rare events. */
+/* Chooses the groups of event definitions whose events are all drawn individually.
+ * Chooses groups with few events first, because users search for rare events. */
 static int choose_groups(struct report *r, __u64 *left_events, __u64 *left_bytes)
 {
 	struct group **order = calloc(r->nr_groups + 1, sizeof(*order)), *group;
@@ -171,8 +170,8 @@ static int choose_groups(struct report *r, __u64 *left_events, __u64 *left_bytes
 	return 0;
 }
 
-/* Sets r->longer_ns: longer spans are drawn individually even if their group is not. @events,
- * @bytes: number of events and bytes for which the page still has room */
+/* Sets r->longer_ns: spans of at least this length are drawn individually even if their group is
+ * not. @events, @bytes: number of events, and of bytes, for which the page still has room */
 static void choose_length(struct report *r, __u64 events, __u64 bytes)
 {
 	__u64 sum = 0, most = 0, mean = 1;
@@ -204,8 +203,8 @@ static int compare_busier(const void *a, const void *b)
 	return tsct_compare(y->events, x->events) ?: tsct_compare(x->index, y->index);
 }
 
-/* Gives each of the busiest threads its own row. All other threads of a node
- * share one row. */
+/* Gives each of the ROWS_MAX busiest threads its own row. All other threads of
+ * a node share one row. */
 static int choose_rows(struct report *r, const struct tsct_threads *threads)
 {
 	struct tsct_thread **order = calloc(threads->nr + 1, sizeof(*order)), *t;
@@ -237,7 +236,7 @@ static int choose_rows(struct report *r, const struct tsct_threads *threads)
 	return 0;
 }
 
-/* An array whose elements report_order() sorts, and the size of an element in bytes */
+/* An array whose elements report_order() sorts; size of an element, bytes */
 struct counted {
 	const char *array;
 	size_t size;
@@ -301,12 +300,13 @@ static int prepare(struct report *r)
 	return 0;
 }
 
-/* Sets the end of the report's time range: the end of the recording or, if that is unknown,
- * the time of the last event. */
+/* Sets the end of the report's time range: the end of the recording or, if the
+ * recording has no known end, the time of the last event. */
 static void set_end(struct report *r)
 {
 	const struct tsct_export *x = &r->x;
-	/* An omitted event may end a slice after the last event that is shown. */
+	/* A slice may be ended, after the last event that is shown, by an event
+	 * that the page omits. */
 	__s64 last = x->now_ns > r->end_ns ? x->now_ns : r->end_ns;
 
 	if (!r->has_origin) {
@@ -349,8 +349,8 @@ int report_look(struct report *r, struct tsct_trace *trace)
 		err = choose_rows(r, &threads);
 	}
 	r->looking = false;
-	/* The second pass over the recording counts slices without a begin (orphans) and
-	 * interrupted slices (cuts) again. */
+	/* The second pass over the recording counts slices without a begin
+	 * (orphans) and interrupted slices (cuts) anew. */
 	r->x.orphans = r->x.cuts = r->x.ambiguous = 0;
 	tsct_threads_free(&threads);
 	return err;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Writes the data for the page's script: one HTML element of JSON, five of base64 */
+/* Writes the data for the page's script: one HTML element has JSON, five have base64 */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,12 +7,12 @@
 #include "tools/common/json.h"
 #include "report_trace.h"
 
-#define PAGE_TEXT	255	/* in data.js: type of a field that the page stores as text */
+#define PAGE_TEXT	255	/* in data.js: type of a field that the page has as text */
 #define RATES_EVENTS	12	/* largest number of event definitions with a rate
 				 * curve */
 #define RATES_NODES	64	/* largest number of nodes with a rate curve */
-/* Above this number of nodes, the page contains only each node's largest error
- * bound, not the bound over time. */
+/* Above this number of nodes, the page has only the largest error bound of each
+ * node, not its error bounds over time. */
 #define NODES_DETAILED	512
 #define ERROR_MAX	(1ULL << 53)	/* largest exact integer in JavaScript */
 
@@ -56,8 +56,8 @@ static json_t *number(__u64 value)
 /* ---- nodes ----------------------------------------------------------------- */
 
 /*
- * Returns a node's error bounds as points [time, bound] of a line; null: unknown bound. If
- * no bound of the node is known, there are no points.
+ * Returns a node's error bounds as points [time, bound] of a line. null as
+ * bound: unknown. If no bound of the node is known, there are no points.
  */
 static json_t *show_bounds(const struct report *r, __u32 node)
 {
@@ -136,7 +136,7 @@ static json_t *show_defs(const struct report *r)
 	return defs;
 }
 
-/* Returns the name and number of a thread's process as JSON; "": unknown */
+/* Returns the name and number of a thread's process as JSON; "": the process is unknown */
 static json_t *show_process(const struct tsct_thread *process)
 {
 	char title[TSCT_THREAD_TITLE_MAX], text[TSCT_THREAD_TITLE_MAX + 16] = "";
@@ -191,7 +191,7 @@ static json_t *show_cpus(const struct report *r)
 	return cpus;
 }
 
-/* Returns the names of all system calls if the page has a system call event. */
+/* Returns the names of all system calls, if any event on the page is a system call. */
 static json_t *show_calls(const struct report *r)
 {
 	const struct tsct_event_def *def;
@@ -249,9 +249,9 @@ static void add_bins(__u64 *sum, const struct event_rate *rate)
 }
 
 /*
- * Returns event rates as JSON: [index, bins] for each of the first @max elements in @order,
- * and [-1, bins] for the sum of all others. @nodes: elements are nodes; else event
- * definitions, whose indexes are seen[].index
+ * Returns event rates as JSON: [index, bins] for each of the first @max elements in
+ * @order, and [-1, bins] for the sum of all other elements. If @nodes, elements are
+ * nodes; else they are event definitions, whose indexes on the page are seen[].index.
  */
 static json_t *show_curves(const struct report *r, bool nodes, const __u32 *order, __u32 nr,
 			   __u32 max, __u32 nr_bins)
@@ -335,7 +335,7 @@ static void put_strip(struct tsct_text *to, const struct strip *s)
 	tsct_text_varint(to, 0);
 }
 
-/* Joins each two neighboring bins of a strip into one of twice the length. */
+/* Joins each pair of neighboring bins of a strip into one bin of twice the length. */
 static void fold_strip(struct strip *s)
 {
 	__u32 i, a, b;
@@ -362,7 +362,7 @@ static void fold_strip(struct strip *s)
 	}
 }
 
-/* Appends strips. Returns their size, bytes. */
+/* Appends strips to @to. Returns the size of what was appended, bytes. */
 static size_t put_strips(const struct strips *strips, struct tsct_text *to)
 {
 	const size_t begin = to->len;

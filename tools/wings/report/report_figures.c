@@ -3,9 +3,9 @@
 #include "report.h"
 #include "report_trace.h"
 
-#define FIGURES_SHOWN	200	/* limit of a table's length, rows */
+#define FIGURES_SHOWN	200	/* limit of the number of rows of a table */
 
-/* Writes the cell of a length, exact to the ns in an attribute. */
+/* Writes the table cell of a length, with the exact length, ns, as an attribute. */
 static void put_ns(FILE *to, const struct tsct_histogram *lengths, __u64 ns)
 {
 	if (!lengths->nr) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Flame graphs of the stacks of events, one for each event and node. In the picture, a box
- * is a function. It is as wide as its number of events, and is above the function that
- * called it. For thread switches, its width is the time that the threads did not run.
+ * Flame graphs of the stacks of events, one graph for each event definition and node. A box
+ * is a function, as wide as the number of events with this function or, for thread
+ * switches, as the time that threads did not run. The box stands on the box of its caller.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,12 +19,12 @@
 #define BOX_MIN		0.6	/* width of the narrowest box that is drawn, SVG units */
 #define GRAPHS_MAX	200	/* largest number of graphs on a page */
 
-/* A box: a function, in all stacks that have the same functions below it */
+/* A box: a function, in all stacks whose functions below are the same */
 struct flame_box {
 	const char *name;
-	__u64 weight;		/* number of events, or time, ns */
-	__u32 first, last;	/* indices of the first and last box above; 0: none */
-	__u32 next;		/* index of the next box with the same box below; 0: none */
+	__u64 weight;		/* number of events or, if flame.timed, time, ns */
+	__u32 first, last;	/* indices of the first and last box on top of this box; 0: none */
+	__u32 next;		/* index of the next box on the same box; 0: none */
 	bool kernel;
 };
 
@@ -82,7 +82,7 @@ void report_flame_free(struct report *r)
 
 /* ---- boxes ------------------------------------------------------------------- */
 
-/* Adds a box. Returns the box's index; 0: out of memory, or the first box */
+/* Adds a box. Returns the box's index; 0: this is the first box, or out of memory */
 static __u32 add_box(struct flame *f, const char *name, bool kernel)
 {
 	struct flame_box *more = tsct_array_next(&f->boxes, f->nr, sizeof(*more));
@@ -93,8 +93,8 @@ static __u32 add_box(struct flame *f, const char *name, bool kernel)
 	return f->nr++;
 }
 
-/* Returns the index of the box of a function above the box @below. Adds the box if there is
- * none. 0: out of memory. Stacks are sorted, so only the last box above @below can match. */
+/* Returns the index of the box of a function on top of the box @below, which is added if there is
+ * none; 0: out of memory. Stacks are sorted, so only the last box on top of @below can match. */
 static __u32 get_box(struct flame *f, __u32 below, const char *name, bool kernel)
 {
 	const __u32 last = f->boxes[below].last;
@@ -129,7 +129,7 @@ static int add_stack(struct flame *f, const struct tsct_stack *stack, __u64 weig
 
 /* ---- pictures ------------------------------------------------------------------ */
 
-/* Returns the number of levels above a box whose boxes are wide enough to be drawn. */
+/* Returns the number of levels above a box, without boxes that are too narrow to be drawn. */
 static unsigned int levels_above(const struct flame *f, __u32 index, double scale)
 {
 	unsigned int most = 0, levels;
@@ -144,7 +144,7 @@ static unsigned int levels_above(const struct flame *f, __u32 index, double scal
 	return most;
 }
 
-/* Writes as much of a function's name as fits into its box. */
+/* Writes as many characters of a function's name as fit into the function's box. */
 static void put_label(FILE *to, const char *name, double width)
 {
 	const int room = (int)(width / CHARACTER) - 1;
@@ -191,7 +191,7 @@ static void put_box(FILE *to, const struct flame *f, __u32 index, double x, doub
 	}
 }
 
-/* Writes the rest of the summary of a graph, and the graph. */
+/* Writes the rest of a graph's summary, and the graph. */
 static void put_boxes(FILE *to, struct flame *f)
 {
 	const double scale = GRAPH_WIDTH / (double)f->boxes[0].weight;
@@ -226,8 +226,8 @@ static const struct tsct_stack *stack_of(const struct report *r, const struct st
 	return tsct_stacks_at(r->stacks, c->stack - 1);
 }
 
-/* Order of the counts: by event definition, those with most events first; then by node; then
- * by the functions' names */
+/* Order of the counts: event definitions with most events first; for each
+ * definition, by node; for each node, by the functions' names */
 struct count_order {
 	const struct report *r;
 	const __u32 *rank;	/* rank of each definition by number of events; 0: most */
@@ -243,8 +243,8 @@ static int compare_counts(const void *a, const void *b, void *arg)
 		tsct_compare(x->node, y->node) ?: tsct_stacks_compare(x, y);
 }
 
-/* Sorts the counts of the known stacks, drops those of unknown stacks, and adds all to @ret.
- * r->stack_index is invalid afterwards. */
+/* Sorts the counts of known stacks, and drops the counts of unknown stacks.
+ * Adds all counts to @ret. r->stack_index is invalid afterwards. */
 static void sort_counts(struct report *r, const __u32 *rank, struct tsct_stack_counts *ret)
 {
 	const struct count_order order = { r, rank };
@@ -262,8 +262,8 @@ static void sort_counts(struct report *r, const __u32 *rank, struct tsct_stack_c
 	qsort_r(c, nr, sizeof(*c), compare_counts, (void *)&order);
 }
 
-/* Writes the graph of an event and a node, whose counts begin at the index @from. @to NULL:
- * only skips the counts. Returns the index after the last of these counts, or -ENOMEM. */
+/* Writes the graph of an event definition and a node, whose counts begin at index @from. If @to is
+ * NULL, only skips the counts. Returns the index after the last one of these counts, or -ENOMEM. */
 static __s64 make_graph(struct report *r, FILE *to, __u32 from, bool open)
 {
 	const struct stack_count *c = r->stack_counts;
@@ -274,7 +274,7 @@ static __s64 make_graph(struct report *r, FILE *to, __u32 from, bool open)
 
 	add_box(&f, "all", false);
 	err = f.boxes ? 0 : -ENOMEM;
-	/* If no time is known, shows the numbers of switches. */
+	/* If no time is known, the graph shows numbers of switches. */
 	for (end = from; end < r->nr_stack_counts && c[end].def == c[from].def &&
 	     stack_of(r, &c[end])->node == node; end++)
 		f.timed |= c[end].off_cpu_ns > 0;
@@ -340,7 +340,7 @@ int report_flame_put(struct report *r, FILE *to)
 
 /* ---- what spans waited for ------------------------------------------------------ */
 
-/* Adds the parts of a time, as explain splits it, above a box. Returns 0 or -ENOMEM. */
+/* Adds a time's parts, as explain splits the time, on top of a box. Returns 0 or -ENOMEM. */
 static int add_parts(struct flame *f, __u32 below, const json_t *parts)
 {
 	const json_t *part;

@@ -162,7 +162,7 @@ static double within(double value, double min, double max)
 	return value < min ? min : value > max ? max : value;
 }
 
-/* Returns a step for about TICKS axis labels: 1, 2 or 5 times a power of ten. */
+/* Returns the step of about TICKS axis labels: 1, 2 or 5 times a power of ten. */
 static double round_step(double range)
 {
 	double raw = range / TICKS, power = pow(10, floor(log10(raw)));
@@ -173,7 +173,7 @@ static double round_step(double range)
 
 static double show_number(double value, double step)
 {
-	/* Returns 0 instead of tiny rounding errors: avoids axis labels such as -0 or 1e-17. */
+	/* Returns 0 instead of a tiny rounding error, to avoid axis labels such as -0 or 1e-17. */
 	return fabs(value) < step / 2 ? 0 : value;
 }
 

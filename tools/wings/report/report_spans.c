@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The spans of the page: slices and system calls, from the stream of closed spans, and the
- * times in which threads ran on CPUs.
+ * The spans of the page: slices and system calls, which come from the stream of
+ * closed spans, and times in which threads ran on CPUs.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 struct drawn_run {
 	__u32 thread;
 	__u32 cpu;		/* index of the CPU's row */
-	bool switched;		/* flag: `begin` is the sched_switch to the thread */
+	bool switched;		/* flag: `begin` is the event sched_switch to the thread */
 	struct tsct_trace_event begin;
 	__u8 payload[EDGE_KEPT];
 };
@@ -31,7 +31,7 @@ static __u32 copy_texts(__u8 payload[EDGE_KEPT], const struct tsct_syscall *call
 	struct tsct_value v;
 
 	while (tsct_value_next(e, &nr, &pos, &v)) {
-		/* Cuts long strings, as only EDGE_KEPT bytes are shown. */
+		/* Truncates long strings, because only EDGE_KEPT bytes are shown. */
 		if (v.size > EDGE_KEPT)
 			v.size = EDGE_KEPT;
 		len = tsct_syscall_format(text, call, e, &v) - text;
@@ -80,7 +80,7 @@ int report_span_closed(struct tsct_export *x, const struct tsct_closed_span *clo
 		span.type = SPAN_CALL;
 		span.name = tsct_value_integer_of(begin, "id");
 	}
-	/* The first pass does not know the end of the page yet. */
+	/* Only the second pass knows the end of the page's time range. */
 	if (!r->looking && span.to_ns > r->end_ns)
 		span.to_ns = r->end_ns;
 	return r->span_done(r, &span);
@@ -88,8 +88,8 @@ int report_span_closed(struct tsct_export *x, const struct tsct_closed_span *clo
 
 /* ---- CPUs ------------------------------------------------------------------- */
 
-/* Reports the time in which a thread is known to have run on a CPU. @away: it was switched away
- * at its end */
+/* Passes the time in which a thread is known to have run on a CPU to r->span_done().
+ * @away: at the end of this time, the CPU switched to another thread */
 static int report_run(struct report *r, struct drawn_run *run, __s64 to_ns, bool away)
 {
 	const __s64 from_ns = time_of(r, run->begin.tick);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * States of threads, for the rows of the page: the longest times are drawn individually, all
- * others are summed up by thread, state and bin of time. Threads have indices of x->states
- * until the end of the pass, when all rows are known.
+ * States of threads, for the rows of the page. The longest times are drawn individually;
+ * all other times are summed up by thread, state and bin of time. Threads are stored by
+ * their index in x->states until the end of the pass, when all rows are known.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,16 +11,16 @@
 #include "lib/clockpage/clock_params.h"
 #include "report_trace.h"
 
-#define STATES_MAX	60000	/* largest number of times that are drawn individually */
+#define STATES_MAX	60000	/* largest number of times drawn individually */
 
 /* A time in which a thread had a state */
 struct drawn_state {
 	__u64 from, to;		/* since the page's origin, ns */
-	__u32 thread;		/* index in x->states.threads; then the row */
+	__u32 thread;		/* index in x->states.threads */
 	__u8 state;
 	/* RUNNABLE: thread that got the CPU; BLOCKED: thread that ended the wait; -1: none */
 	__s64 other;
-	__s64 call;		/* number of the system call; -1: none, or unknown */
+	__s64 call;		/* number of the system call; -1: none or unknown */
 };
 
 static __u64 length_of(const struct drawn_state *s)
@@ -47,7 +47,7 @@ static int by_length(const void *a, const void *b)
 	return tsct_compare(y, x);
 }
 
-/* Sums up all times except the longest STATES_MAX. */
+/* Keeps the longest STATES_MAX times, and sums up all other times. */
 static int drop_shortest(struct report *r)
 {
 	__u32 i;
@@ -93,7 +93,7 @@ static int by_end(const void *a, const void *b)
 	return tsct_compare(x->to, y->to) ?: tsct_compare(x->thread, y->thread);
 }
 
-/* Returns the row of a thread of x->states; TSCT_INDEX_NONE: it has no row of its own. */
+/* Returns the row of thread @thread of x->states; TSCT_INDEX_NONE: the thread has none */
 static __u32 row_of(const struct report *r, __u32 thread)
 {
 	const struct tsct_thread *t = r->x.states.threads.all[thread];

@@ -8,8 +8,8 @@
 #include "lib/base/array.h"
 #include "report_trace.h"
 
-/* Limit of the number of strips. At the limit, all event definitions of a row that have
- * no strip yet share one strip; counters that have no strip yet are omitted. */
+/* Limit of the number of strips. At the limit, all event definitions of a row that have no
+ * strip yet share one strip; counters and states that have no strip yet are omitted. */
 #define STRIPS_MAX	8192
 
 struct strip *report_strip(struct strips *all, __u32 type, __u32 row, __u32 def,
@@ -30,7 +30,7 @@ struct strip *report_strip(struct strips *all, __u32 type, __u32 row, __u32 def,
 		return &all->all[at];
 	}
 	if (all->nr >= STRIPS_MAX && (values || type == STRIP_STATE)) {
-		errno = ENOSPC;	/* different counters or states cannot share a strip */
+		errno = ENOSPC;	/* different counters or states cannot share one strip */
 		return NULL;
 	}
 	if (all->nr >= STRIPS_MAX && def)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * trace-ctl report sync: writes a page that shows, for each source of time, the exchanges,
- * the fit and the fit's error bound. The data is the daemon's answer to the request
- * "exchanges"; sync samples of a recording are first converted to the same form.
+ * the fit and the error bound of the fit. The data is the daemon's answer to the request
+ * "exchanges"; sync samples of a recording are first converted to the form of this answer.
  */
 #include <errno.h>
 #include <math.h>
@@ -14,13 +14,13 @@
 #include "report.h"
 
 #define CURVE_POINTS	64
-/* largest number of exchanges in a chart; the marks of more exchanges would overlap */
+/* largest number of exchanges in a chart: the marks of more exchanges would overlap */
 #define MARKS_MAX	4096
 
 
 /* ---- sync samples of a recording ---------------------------------------------- */
 
-/* A series of sync samples. Offsets are relative to the tangent in the middle of the fit. */
+/* A series of sync samples. Offsets are relative to the tangent at the middle of the fit. */
 struct window {
 	const struct sync_samples *read;
 	const struct tsct_series *series;
@@ -33,8 +33,8 @@ static double seconds(const struct window *w, __u64 local)
 		sync_samples_hz(w->read->rec);
 }
 
-/* Returns points of the fitted function as JSON, equidistant from the first exchange to the
- * last. Computes a separate fit for each point. */
+/* Returns points of the fitted function as JSON, at equal distances from the
+ * first exchange to the last one. Computes a separate fit for each point. */
 static json_t *show_curve(const struct window *w, enum tsct_fit_kind kind)
 {
 	const __u64 from = w->series->x[0].t1;
@@ -148,9 +148,9 @@ json_t *report_recording(const struct sync_samples *r, int kind)
 
 /* ---- numbers to draw for a source ---------------------------------------------- */
 
-/* Points of the two charts of one source of time: the exchanges with the source, and the
- * curve fitted to these exchanges. Units: x and curve_x (chart of offsets): s; offset,
- * rtt, residual, curve, low, high: ns */
+/* Points of the two charts of one source of time: the exchanges with the
+ * source, and the curve that is fitted to these exchanges. Units: x and curve_x
+ * (chart of offsets): s; offset, rtt, residual, curve, low, high: ns */
 struct series {
 	unsigned int nr, nr_curve;
 	double *x, *offset, *rtt, *residual;	/* arrays: one element per exchange */
@@ -166,7 +166,7 @@ static double read_element(const json_t *row, unsigned int i)
 	return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
-/* Returns the curve's value at time @x in s, interpolated between the curve's points. */
+/* Returns the curve's value at time @x, s, interpolated between the curve's points. */
 static double curve_at(const struct series *s, double x)
 {
 	double pos, part;
@@ -262,8 +262,8 @@ static void draw_offsets(FILE *to, const struct series *s, const char *x_title)
 		.y_title = "offset, ns", .x_min = INFINITY,
 		.x_max = -INFINITY, .y_min = INFINITY, .y_max = -INFINITY,
 	};
-	/* The y axis covers only the error bound of the curve's last point: with the larger
-	 * bounds of earlier points, the offsets would be invisibly small. */
+	/* The y axis covers the error bound of only the curve's last point: earlier points
+	 * may have much larger bounds, with which the offsets would be invisibly small. */
 	const unsigned int late = s->nr_curve ? s->nr_curve - 1 : 0;
 
 	widen_chart(s->x, s->nr, NULL, &chart.x_min, &chart.x_max);

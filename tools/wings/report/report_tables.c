@@ -9,7 +9,7 @@
 #include "report_trace.h"
 #include "tools/common/view.h"
 
-#define ROWS_SHOWN	400	/* limit of a table's length, rows */
+#define ROWS_SHOWN	400	/* limit of the number of rows of a table */
 
 #define TIME_MAX	64
 
@@ -94,14 +94,14 @@ static void put_cards(const struct report *r, FILE *to)
 		put_card(to, sum.limited, "events dropped by the rate limit", true);
 	if (nodes > 1)
 		put_error(to, errors.node_ns, rec->compared == TSCT_COMPARED_SAMPLES ?
-			  "largest error of a time to the cluster's time" :
-			  "largest error of a time to the common time of the nodes");
-	/* Nodes that were never compared have no known error, so no number is shown. */
+			  "largest error of a time relative to the cluster's time" :
+			  "largest error of a time relative to the common time of the nodes");
+	/* For nodes that were never compared, no number is shown: their error is unknown. */
 	if (nodes == 1 || rec->compared != TSCT_COMPARED_UNKNOWN)
 		put_error(to, errors.clock_ns, nodes > 1 ?
-			  "largest error of a time to its node's CLOCK_REALTIME" :
-			  "largest error of a time to CLOCK_REALTIME");
-	put_error(to, errors.utc_ns, "largest error of a time to UTC");
+			  "largest error of a time relative to its node's CLOCK_REALTIME" :
+			  "largest error of a time relative to CLOCK_REALTIME");
+	put_error(to, errors.utc_ns, "largest error of a time relative to UTC");
 	fputs("</ul>\n", to);
 }
 
@@ -216,7 +216,7 @@ static void put_events(const struct report *r, FILE *to)
 
 /* ---- lost events -------------------------------------------------------------- */
 
-/* Writes when events of a stream were lost on a CPU and, if known, in how many gaps. */
+/* Writes when events of a stream were lost on a CPU and, if known, the number of gaps. */
 static void put_when(const struct report *r, FILE *to, __u32 stream, __u32 location)
 {
 	__s64 from = 0, until = 0;
@@ -259,7 +259,7 @@ static __u32 put_losses_at(const struct report *r, FILE *to, __u32 stream,
 	return nr;
 }
 
-/* Writes what the rate limit dropped on each node. Returns true if it dropped any event. */
+/* Writes how many events the rate limit dropped on each node. Returns true if there are any. */
 static bool put_limited(const struct tsct_recording *rec, FILE *to)
 {
 	bool any = false;
@@ -368,7 +368,7 @@ static void put_threads(const struct report *r, FILE *to)
 	char title[TSCT_THREAD_LABEL_MAX], process[TSCT_THREAD_TITLE_MAX];
 	__u32 i;
 
-	/* This table has the order of the timeline's rows: by number of events. */
+	/* Rows have the same order as in the timeline: by number of events. */
 	for (i = 0; i < all->nr && i < r->nr_row_of; i++)
 		if (r->row_of[i] < nr)
 			order[r->row_of[i]] = all->all[i];

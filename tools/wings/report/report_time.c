@@ -14,8 +14,8 @@
 
 #define COLOURS		8	/* number of node colours in the style sheet */
 #define PAIRS_SHOWN	400
-/* largest number of drawn series of sync samples, one per source of time and epoch;
- * each series takes up to 1 MB of the page */
+/* largest number of series of sync samples that are drawn. There is a series
+ * per source of time and epoch; each takes up to 1 MB of the page */
 #define SOURCES_MAX	8
 
 /* ---- error bounds over time -------------------------------------------------- */
@@ -29,8 +29,8 @@ static void add_point(const struct report *r, __u64 tick, __u64 error_ns,
 	to->nr_known += error_ns != UINT64_MAX;
 }
 
-/* Adds the bounds of a node of a merged recording. Between two points of the recording, the
- * larger of their bounds is valid. */
+/* Adds the bounds of a node of a merged recording. Between two points of the
+ * recording, the larger one of their bounds is valid. */
 static void add_merged(const struct report *r, __u32 node, struct report_bounds *to)
 {
 	const struct tsct_recorded_correction *c = &r->x.rec->nodes[node].correction;
@@ -46,8 +46,8 @@ static void add_merged(const struct report *r, __u32 node, struct report_bounds 
 	}
 }
 
-/* Adds the bounds at both ends of each piece of the recording error, and of each gap between
- * two pieces. Omits pieces of one tick: their bound is lower than the neighbours'. */
+/* Adds the error bounds at both ends of each piece of rec->errors, and of each gap
+ * between two pieces. Omits pieces of one tick: their neighbours' bounds are larger. */
 static void add_pieces(const struct report *r, __u32 node, struct report_bounds *to)
 {
 	const struct tsct_recording *rec = r->x.rec;
@@ -78,7 +78,7 @@ static void add_pieces(const struct report *r, __u32 node, struct report_bounds 
 int report_get_bounds(const struct report *r, __u32 node, struct report_bounds *ret)
 {
 	const struct tsct_recording *rec = r->x.rec;
-	/* merged: two points per interval between bounds; else: two per piece and per gap */
+	/* if merged: two points per interval between bounds; else: two per piece and per gap */
 	const size_t room = 2 * TSCT_RECORDED_BOUNDS_MAX + 4 * (rec->errors.nr_pieces + 1);
 
 	*ret = (struct report_bounds) { .points = calloc(room, sizeof(*ret->points)) };
@@ -91,8 +91,8 @@ int report_get_bounds(const struct report *r, __u32 node, struct report_bounds *
 	return 0;
 }
 
-/* Converts the known bounds to points of a chart: x in s since the recording began, y in
- * units of @unit_ns. Returns the number of points. */
+/* Converts the known error bounds to points of a chart: x in s since the
+ * recording began, y in units of @unit_ns. Returns the number of points. */
 static unsigned int chart_points(const struct report *r, const struct report_bounds *b,
 				 double unit_ns, double *x, double *y)
 {
@@ -107,8 +107,8 @@ static unsigned int chart_points(const struct report *r, const struct report_bou
 	return nr;
 }
 
-/* Draws the error bounds of a node. With @style NULL, only widens the chart's ranges to
- * them. Returns 0 or -ENOMEM. */
+/* Draws the error bounds of a node. If @style is NULL, only widens the chart's
+ * ranges so that the bounds are visible. Returns 0 or -ENOMEM. */
 static int draw_node(struct chart *chart, const struct report *r, __u32 node, double unit_ns,
 		     const char *style)
 {

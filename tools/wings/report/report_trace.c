@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The report page of a recording: reads the recording in two passes, then writes the page */
+/* The report of a recording: reads the recording in two passes, then writes the page */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static int poll_job(struct tsct_export *x)
 
 /* ---- the page -------------------------------------------------------------------- */
 
-/* Writes that filters of the recorder hid events: the page shows only recorded ones. */
+/* Writes that filters of the recorder excluded events, so that the page lacks these events. */
 static bool put_filtered(const struct report *r, FILE *to)
 {
 	const struct tsct_recording *rec = r->x.rec;
@@ -57,7 +57,7 @@ static bool put_filtered(const struct report *r, FILE *to)
 	return any;
 }
 
-/* Writes how many events are drawn individually, and how many are only summed up. */
+/* Writes how many events are drawn individually, and how many only appear in sums. */
 static void put_summary(const struct report *r, FILE *to)
 {
 	const bool filtered = put_filtered(r, to);

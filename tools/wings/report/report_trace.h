@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The report page of a recording, made in two passes over the recording. The first pass
- * counts events, and chooses which are drawn individually. The second pass writes those
- * events, and sums up all others by row and time, so that the page covers all events.
+ * The report page of a recording, made in two passes over the recording. The first pass counts
+ * events, and chooses events that are drawn individually. The second pass writes these events,
+ * and sums up all other events by row and time, so that the page covers all events.
  */
 #ifndef REPORT_TRACE_H
 #define REPORT_TRACE_H
@@ -23,37 +23,37 @@ enum span_type { SPAN_SLICE, SPAN_CALL, SPAN_RUN };
 struct span {
 	enum span_type type;
 	__u32 row;		/* index of the thread or, for SPAN_RUN, of the CPU */
-	__u32 depth;		/* nesting depth; the outermost span has 0 */
-	/* index of definition or thread, or system call number */
+	__u32 depth;		/* nesting depth; the outermost span has depth 0 */
+	/* index of the definition (slice) or thread (run), or number of the system call */
 	__s64 name;
 	__s64 from_ns, to_ns;
-	/* event that begins the span; NULL: a run that no recorded switch begins. The payload
-	 * of a run's event is cut to EDGE_KEPT bytes. */
+	/* event that begins the span; NULL: a run whose begin was not recorded as a
+	 * switch. The payload of a run's event is truncated to EDGE_KEPT bytes. */
 	const struct tsct_trace_event *begin;
-	/* event that ends the span; NULL: not recorded, or `type` is SPAN_RUN */
+	/* event that ends the span; NULL: the event was not recorded, or `type` is SPAN_RUN */
 	const struct tsct_trace_event *end;
-	bool no_end;		/* the end is not recorded, so to_ns is not the span's end */
-	__u32 events;		/* number of recorded events that begin or end it: 0 to 2 */
+	bool no_end;		/* flag: the span's end, after to_ns, was not recorded */
+	__u32 events;		/* number of recorded events that begin or end the span: 0 to 2 */
 };
 
 struct report;
 struct drawn_run;
 
-/* Copies an event's payload in the page's form: fields of a system call as texts. Returns
- * its length; @payload receives up to EDGE_KEPT bytes of it. */
+/* Copies an event's payload to @payload, in the form that the page has: fields of a system call
+ * are texts. Returns the length of the payload; copies only the first EDGE_KEPT bytes. */
 __u32 report_payload(const struct report *r, __u32 def, const struct tsct_trace_event *e,
 		     __u8 payload[EDGE_KEPT]);
 
 typedef int span_done(struct report *r, const struct span *span);
 
-/* The callback x->closed(): passes a slice or system call to r->span_done(). */
+/* Function for x->closed(): passes a slice or system call to r->span_done(). */
 int report_span_closed(struct tsct_export *x, const struct tsct_closed_span *closed);
 
 /* Starts the search for times in which threads run on CPUs. Returns 0 or -ENOMEM. */
 int report_runs_begin(struct report *r);
 
-/* Processes an event that changes which thread is known to run on its CPU. Sets *ret_taken if the
- * event begins a span. Returns 0, the result of the callback r->span_done(), or -ENOMEM. */
+/* Processes an event that changes which thread is known to run on the event's CPU. Sets *ret_taken
+ * if the event begins a span. Returns 0, the result of the callback r->span_done(), or -ENOMEM. */
 int report_run_change(struct report *r, const struct tsct_export_event *ev, bool *ret_taken);
 
 /* Ends the times of the threads that still run. */
@@ -63,7 +63,7 @@ int report_runs_finish(struct report *r);
 
 #define RATE_BINS	512
 #define STRIP_BINS	512
-#define LENGTHS		256	/* bins of span lengths in ns: four per power of two */
+#define LENGTHS		256	/* number of bins of span lengths, ns: four bins per power of two */
 /* Largest number of rows that show one thread each. The remaining threads of a node
  * share one row. */
 #define ROWS_MAX	1500
@@ -72,8 +72,8 @@ int report_runs_finish(struct report *r);
 #define EVENTS_DEFAULT	200000
 #define SLOWEST_KEPT	4096	/* number of the slowest spans that are drawn individually */
 
-/* Limits of a page's data before base64, bytes: for events drawn individually, and for sums
- * of all other events. States have the same limit as the sums of states. */
+/* Limits of a page's data before base64, bytes: for events that are drawn
+ * individually, for sums of all other events, and for sums of states. */
 #define EVENT_BYTES_MAX	(9U << 20)
 #define STRIP_BYTES_MAX	(3U << 20)
 #define STATE_STRIP_BYTES_MAX	(1U << 20)	/* for sums of states */
@@ -95,10 +95,10 @@ struct seen {
 
 /* Number of the events of a node */
 struct node_seen {
-	__u64 events;		/* must be the first member, as in struct seen */
+	__u64 events;		/* number of events; must be the first member, as in struct seen */
 	__u64 recorded;		/* number of events of this recording of the node */
 	struct event_rate *rate;	/* NULL: no events */
-	/* number of the node's less busy threads, which share one row, and of their events */
+	/* number of the node's threads that share one row; number of these threads' events */
 	__u64 other_threads, other_events;
 	__u32 other_row;	/* index of the row that the less busy threads share */
 };
@@ -106,8 +106,7 @@ struct node_seen {
 /* Event definitions that are drawn in the same way, such as the begin and the end of a slice */
 struct group {
 	__u64 events;		/* number of events of all definitions in the group */
-	/* upper limit of the space of the group's events in the HTML file,
-	 * bytes */
+	/* upper limit of the size of the group's events in the HTML file, bytes */
 	__u64 bytes;
 	__u32 *lengths;		/* histogram of span lengths; NULL: no spans */
 	bool single;		/* flag: all events of the group are drawn individually */
@@ -120,25 +119,25 @@ struct gap {
 	__u64 events;
 };
 
-/* Events of one definition in one row that are not drawn individually: number of
- * events, and for spans and counters also a value, by bin of time */
+/* Events of one definition in one row that are not drawn individually. For each
+ * bin of time: the number of events; for spans and counters, also values */
 struct strip {
 	__u32 type, row, field;
-	/* index of the event definition on the page, plus 1; 0: several event definitions share the
-	 * strip. With STRIP_STATE: the state */
+	/* index of the event definition on the page, plus 1; 0: several event
+	 * definitions share the strip. If the type is STRIP_STATE: the state */
 	__u32 def;
-	__u32 *count;		/* per bin; the allocation has the other values, too */
-	/* per bin: total time of spans / bin's length; or a counter's last value */
+	__u32 *count;		/* per bin: number of events; owns the other arrays */
+	/* per bin: total time of the spans / length of the bin; or last value of the counter */
 	float *busy;
-	/* per bin: smallest and largest value of a counter; other strips have none */
+	/* per bin: smallest and largest value of a counter; NULL for all other types */
 	float *low, *high;
 };
 
 struct strips {
 	struct strip *all;
 	__u32 nr;
-	struct tsct_index index;	/* index in `all` by type, row, definition, field */
-	__u32 recent[256];		/* index in `all` of a strip that was found last, plus 1 */
+	struct tsct_index index;	/* index in `all`; key: type, row, def, field */
+	__u32 recent[256];		/* cache of `index`: index in `all` of a strip, plus 1 */
 };
 
 enum strip_type { STRIP_THREAD, STRIP_CPU, STRIP_COUNTER, STRIP_STATE };
@@ -148,7 +147,7 @@ struct stack_count {
 	__u32 def;
 	__u32 stack;		/* index of the stack + 1; 0: the stack is unknown */
 	__u64 events;
-	__u64 off_cpu_ns;	/* for switches: time until their threads ran again, where known */
+	__u64 off_cpu_ns;	/* for switches: known time until the threads ran again */
 };
 
 struct report {
@@ -175,36 +174,36 @@ struct report {
 	__u32 *row_of;			/* row of each thread in the timeline */
 	__u32 nr_row_of, nr_rows;
 	struct span_figures figures;	/* figures of the slices and system calls */
-	struct explain_job *explained;	/* what the slowest of them waited for; NULL: none */
-	bool explained_events;		/* it needs events, too */
-	bool explained_hidden;		/* it would, but the filter leaves out some */
-	/* begins of the slowest spans that are drawn individually, by thread and ns, and the
-	 * shortest length of these spans, ns */
+	struct explain_job *explained;	/* what the slowest spans waited for; NULL: not known */
+	bool explained_events;		/* flag: `explained` also needs events */
+	bool explained_hidden;		/* flag: the filter hides some of these events */
+	/* begins of the slowest spans, by thread and ns; length of the shortest
+	 * of these spans, ns */
 	struct tsct_index slowest;
 	__u64 slowest_ns;
-	__s64 longer_ns;		/* minimum length of the spans that are all
+	__s64 longer_ns;		/* spans of at least this length are all
 					 * drawn individually, ns */
 
 	/* State of the second pass over the recording: */
 	struct tsct_text moments, spans, arrows;
 	__u64 nr_moments, nr_spans, nr_arrows;
-	/* number of events drawn individually, and of those summed up in strips */
+	/* number of events drawn individually; number of events summed up in strips */
 	__u64 shown, summed;
 	__s64 last_moment, last_span, last_arrow;
 	struct strips strips;
 	struct drawn_state *states;	/* times with a state, drawn individually */
 	__u32 nr_states;
-	__u64 least_state_ns;		/* shorter times are in the strips */
+	__u64 least_state_ns;		/* shorter times with a state are in state_strips, ns */
 	struct strips state_strips;
 	struct tsct_text state_bytes, strip_bytes;
-	unsigned int bin_shift;	/* a bin of the strips has 2^bin_shift of the original ones */
+	unsigned int bin_shift;	/* a bin of the strips covers 2^bin_shift bins of the first width */
 	struct tsct_messages messages;
 	struct gap *gaps;
 	__u32 nr_gaps;
 	struct tsct_stacks *stacks;
 	struct stack_count *stack_counts;	/* NULL: no event has a stack */
 	__u32 nr_stack_counts;
-	struct tsct_index stack_index;	/* index in stack_counts, by definition and stack */
+	struct tsct_index stack_index;	/* index in stack_counts; key: definition and stack */
 };
 
 static inline bool report_single(const struct report *r, __u32 def)
@@ -253,24 +252,24 @@ static inline bool report_row_is_shared(__u32 row)
 int report_look(struct report *r, struct tsct_trace *trace);
 
 /*
- * Returns the indices of an array's elements, sorted by number of events, largest
- * first; malloc'ed; NULL: out of memory. An element has @size bytes, and begins with a
- * __u64, its number of events.
+ * Returns a malloc'ed array of the indices of @array's elements, sorted by
+ * number of events, largest first; NULL: out of memory. An element has @size
+ * bytes, and begins with a __u64, its number of events.
  */
 __u32 *report_order(const void *array, size_t size, __u32 nr);
 
 /* Runs the second pass over the recording (report_collect.c). Returns 0 or -errno. */
 int report_take(struct report *r);
 
-/* Returns the strip (sums over time) of the events of one definition in one row of the page;
- * adds it if there is none. NULL: out of memory or, with errno ENOSPC, too many counters */
+/* Returns the strip (sums over time) of the events of one definition in one row of the page; adds
+ * the strip if there is none. NULL: out of memory or, with errno ENOSPC, too many strips */
 struct strip *report_strip(struct strips *strips, __u32 type, __u32 row, __u32 def,
 			   __u32 field);
-/* Makes r->strip_bytes, with longer bins if these would take too much of the page. Returns 0 or
- * -ENOMEM. */
+/* Makes r->strip_bytes. Doubles the length of the bins until the strips are
+ * small enough for the page. Returns 0 or -ENOMEM. */
 int report_strips_put(struct report *r);
-/* Adds the time from @from to @to, since the page's origin, to the bins of a strip. @bin: that of
- * @from */
+/* Adds the time from @from to @to, ns since the page's origin, to the bins of a
+ * strip. @bin: index of the bin that contains @from */
 void report_strip_cover(const struct report *r, struct strip *strip, __u64 bin, __u64 from,
 			__u64 to);
 void report_strips_free(struct strips *strips);
@@ -286,15 +285,16 @@ int report_explained_put(struct report *r, FILE *to);
 /* Writes the tables of the lengths of spans (report_figures.c). */
 void report_figures(const struct report *r, FILE *to);
 
-/* States of threads (report_states.c). note(): adds a time with a state. put(): call it after
- * the last one; writes the individually drawn times, sets r->nr_states to their number, and
- * sets the rows of the strips. Both return 0 or -ENOMEM. */
+/* States of threads (report_states.c). report_state_note() adds a time with a state.
+ * report_states_put() must be called after the last time: it writes the times that are drawn
+ * individually, and sets r->nr_states and the rows of r->state_strips. Both return 0 or -ENOMEM. */
 int report_state_note(struct report *r, const struct tsct_state_time *time);
 int report_states_put(struct report *r);
 
-/* Flame graphs (report_flame.c). note(): counts the stack of an event that has one. put(): writes the
- * section, if there are stacks. All return 0 or -ENOMEM. state():
- * adds a time with a state to that of the thread's last switch. */
+/* Flame graphs (report_flame.c). report_flame_note() counts the stack of an
+ * event that has one. report_flame_state() adds a time with a state to the
+ * stack of the thread's last switch. report_flame_put() writes the section, if
+ * there are stacks. Functions with a result return 0 or -ENOMEM. */
 int report_flame_note(struct report *r, const struct tsct_export_event *ev);
 void report_flame_state(struct report *r, const struct tsct_state_time *time);
 int report_flame_put(struct report *r, FILE *to);
@@ -313,14 +313,14 @@ struct report_bound {
 	__u64 error_ns;		/* UINT64_MAX: unknown */
 };
 
-/* Error bounds of a node's times, in the order of time. The straight lines between these
- * points are nowhere below the bound of an event. */
+/* Error bounds of a node's times, in the order of time. Straight lines between
+ * these points are nowhere below the error bound of an event. */
 struct report_bounds {
 	struct report_bound *points;	/* malloc'ed */
 	unsigned int nr, nr_known;
 };
 
-/* Gets the bounds of a node; the caller frees the points. Returns 0 or -ENOMEM. */
+/* Gets the error bounds of a node. The caller frees ret->points. Returns 0 or -ENOMEM. */
 int report_get_bounds(const struct report *r, __u32 node, struct report_bounds *ret);
 
 /* Writes the section about clocks and errors (report_time.c). Returns 0 or -errno. */

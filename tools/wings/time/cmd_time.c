@@ -100,7 +100,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if ((o->csv || o->column || o->has_to) && (o->nr != 1 || strcmp(*o->numbers, "-")))
 			argp_error(state, "--column, --csv and --to need '-' in place of numbers");
 		if (o->json && o->nr == 1 && !strcmp(*o->numbers, "-"))
-			argp_error(state, "--json and '-' exclude each other");
+			argp_error(state, "--json and '-' exclude each other; use one");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -119,16 +119,16 @@ static const struct argp argp = {
 
 /* ---- numbers -------------------------------------------------------------- */
 
-/* Values of the clock that a text may stand for, as it was rounded down. */
+/* Values of the clock that a number may represent, because the number was rounded down. */
 struct number_span {
 	__u64 lo, hi;
 	int digits;		/* number of digits after the point; -1: no point */
 };
 
-#define VALUE_MAX	((__u64)LLONG_MAX - NS_PER_S)	/* ns; of larger numbers, this is the value */
+#define VALUE_MAX	((__u64)LLONG_MAX - NS_PER_S)	/* ns; larger numbers get this value */
 
-/* Parses an integer of @clock's unit, or seconds with a point. Returns the end of the number;
- * NULL: none */
+/* Parses an integer in @clock's unit, or seconds with a decimal point. Returns
+ * the end of the number; NULL: no number */
 static const char *parse_number(const struct time_options *o, const char *text,
 				struct number_span *ret)
 {
@@ -163,7 +163,7 @@ static const char *parse_number(const struct time_options *o, const char *text,
 	}
 	if (__builtin_mul_overflow(value, unit, &value) || value > VALUE_MAX)
 		value = VALUE_MAX;
-	/* Tools that print a clock's value round it towards zero. */
+	/* Tools that print a clock's value round the value towards zero. */
 	ret->lo = negative ? 0 - value - (unit - 1) : value;
 	ret->hi = negative ? 0 - value : value + (unit - 1);
 	return isalnum((unsigned char)*at) || *at == '.' ? NULL : at;
@@ -179,7 +179,7 @@ static void print_boot(void *, const __u8 id[16])
 
 /* ---- results -------------------------------------------------------------- */
 
-/* Returns the bound of the distance to UTC; U64_MAX: unknown */
+/* Returns the bound of the difference to UTC, ns; U64_MAX: unknown */
 static __u64 utc_error(const struct tsct_history_time *t)
 {
 	__u64 error = node_history_middle(t->real_lo_ns, t->real_hi_ns).error_ns;
@@ -259,7 +259,7 @@ static int print_json(const char *number, int err, const struct tsct_history_tim
 				 TSCT_JSON_LINE);
 }
 
-/* Converts and prints the numbers of the command line. */
+/* Converts the numbers on the command line, and prints the results. */
 static int convert_numbers(const struct time_options *o, struct tsct_history *history)
 {
 	struct tsct_history_time times[TSCT_HISTORY_TIMES];
@@ -294,8 +294,8 @@ struct rewrite {
 	const struct time_options *o;
 	struct tsct_history *history;
 	__u64 done, unknown, ambiguous, extrapolated, error_ns;
-	int err;		/* error of the first number whose time is unknown */
-	char first_unknown[64], first_ambiguous[64];	/* the first one of either kind */
+	int err;		/* error code of the first number whose time is unknown */
+	char first_unknown[64], first_ambiguous[64];	/* text of the first of each */
 };
 
 /* Finds column o->column of a line. Returns false if the line has fewer columns. */
@@ -321,7 +321,7 @@ static bool find_column(const struct time_options *o, char *line, char **ret_beg
 	}
 }
 
-/* Converts a number of the stream. Returns the text that replaces it; NULL: leave the number. */
+/* Converts a number. Returns the text that replaces the number; NULL: keep the number. */
 static const char *convert_one(struct rewrite *s, const char *number, size_t len,
 			       const struct number_span *span, char text[48])
 {
@@ -403,7 +403,7 @@ static int rewrite_stream(const struct time_options *o, struct tsct_history *his
 			  o->to == TO_UTC ? "UTC" : o->to == TO_CLUSTER ? "the cluster's time" :
 			  "CLOCK_REALTIME");
 	if (s.extrapolated)
-		ctl_error("%llu of them extrapolated: after the last sample of the clock",
+		ctl_error("%llu of these extrapolated: times after the last sample of the clock",
 			  s.extrapolated);
 	if (s.ambiguous)
 		ctl_error("%llu number%s left as before: ambiguous, the clock had that value "

@@ -57,7 +57,7 @@ void live_feed_free(struct live_feed *f)
 
 /* ---- messages --------------------------------------------------------------------------- */
 
-/* Adds an event's name. Returns its index; 0 ("other"): no room. */
+/* Adds an event's name. Returns the name's index, or 0 ("other") if there is no room. */
 static __u32 add_name(struct live_feed *f, const char *name)
 {
 	char *copy = f->nr_names < NAMES_MAX ? strndup(name, LIVE_NAME_MAX - 1) : NULL;
@@ -116,7 +116,7 @@ static struct live_record record_at(const void *data, size_t i)
 	return r;
 }
 
-/* Returns 0; -EPROTO: the data are not valid events of a node with @nr_names names */
+/* Returns 0, or -EPROTO if the data are not valid events of a node with @nr_names names. */
 static int check_records(const void *data, size_t len, unsigned int nr_names)
 {
 	struct live_record r;
@@ -164,7 +164,7 @@ static bool get_integer(const json_t *json, const char *key, __s64 *ret)
 	return json_is_integer(value);
 }
 
-/* Stores the age of the message's oldest event at the time when the node sent the message. */
+/* Stores the age that the message's oldest event had when the node sent the message. */
 static void note_age(struct live_feed_node *n, const json_t *json,
 		     const struct live_record *first)
 {
@@ -292,8 +292,8 @@ static void add_counts(const struct live_feed *f, json_t *line)
 	json_object_set_new(line, "status", f->status ? json_incref(f->status) : json_null());
 }
 
-/* Writes an event: number, node, time since f->base_ns in ns, error bound in ns, CPU,
- * thread, kind, name, flags. */
+/* Writes an event as an array: number, node, time since f->base_ns in ns, error
+ * bound in ns, CPU, thread, kind, name, flags. */
 static void write_event(const struct live_feed *f, __u64 nr, FILE *to)
 {
 	const struct live_event *e = &f->history[nr % LIVE_HISTORY];
@@ -331,11 +331,11 @@ void live_feed_write(const struct live_feed *f, struct live_reader *r, FILE *to)
 	text = tsct_json_format(line, TSCT_JSON_LINE);
 	json_decref(line);
 	fputc('{', to);
-	if (text && text[1] != '}')	/* prints the object without its braces */
+	if (text && text[1] != '}')	/* prints the object without its outer braces */
 		fprintf(to, "%.*s,", (int)strlen(text) - 2, text + 1);
 	free(text);
-	/* Writes numbers directly: a JSON tree of many events would be slow. Writes 64-bit
-	 * numbers as text, because JavaScript's numbers cannot represent them. */
+	/* Writes numbers without json_t: a JSON tree of many events would be slow. Writes 64-bit
+	 * numbers as text, because numbers in JavaScript cannot represent all 64-bit integers. */
 	fprintf(to, "\"base_ns\":\"%lld\",\"skipped\":%llu,\"events\":[",
 		f->base_ns, r->skipped);
 	for (; r->next < end; r->next++) {

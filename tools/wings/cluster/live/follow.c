@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The node's part of a live view: reads the recording while it is being written, and sends
- * its events, up to a limit per second */
+/* The node's part of a live view: reads the recording while the recorder writes
+ * it, and sends its events, up to a limit per second */
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -19,17 +19,17 @@
 #include "live.h"
 #include "tools/common/error.h"
 
-#define STEP_NS		10000000LL	/* maximum duration of a step, ns */
+#define STEP_NS		10000000LL	/* maximum duration of reading events in a step, ns */
 #define STEP_EVENTS	1024		/* number of events between reads of the clock */
-#define SEND_NS		100000000LL	/* time until a message without events is sent, ns */
-#define FINISH_NS	5000000000LL	/* maximum time for sending the rest of a recording, ns */
+#define SEND_NS		100000000LL	/* longest time between messages, ns */
+#define FINISH_NS	5000000000LL	/* maximum time to send the rest of a recording, ns */
 #define THREADS_MAX	16384		/* largest number of threads whose names are sent */
 
 enum live_time {
 	LIVE_TIME_CLUSTER,	/* cluster time: the time of the cluster's master */
 	LIVE_TIME_CLOCK,	/* CLOCK_REALTIME of one machine */
-	LIVE_TIME_UTC,		/* CLOCK_REALTIME, with its bound to UTC */
-	LIVE_TIME_NONE,		/* CLOCK_REALTIME; the nodes' times cannot be compared */
+	LIVE_TIME_UTC,		/* CLOCK_REALTIME of each node, with its bound to UTC */
+	LIVE_TIME_NONE,		/* CLOCK_REALTIME of each node; times of nodes cannot be compared */
 	LIVE_TIME_NR,
 };
 
@@ -37,15 +37,15 @@ enum live_time {
 
 /*
  * Converts times of a node's events to the timeline that all nodes share. The clock has the
- * present params of cluster time and some earlier ones. An event that was written to a file
- * and read again may be older than these, so `params` keeps more of them.
+ * present params of cluster time and a few earlier ones. An event that was written to a file
+ * and read again may be older than all of these, so `params` keeps more earlier params.
  */
 struct timeline {
 	enum live_time kind;
 	struct tsct_clock *clock;
 	/* ring of past params of cluster time; empty if CPUs are skewed */
 	struct tsct_clock_params params[PARAMS];
-	unsigned int nr_params;		/* number of params that were added to the ring */
+	unsigned int nr_params;		/* number of params that were ever added to the ring */
 	__u32 epoch;			/* cluster epoch of all params in the ring */
 	__u64 utc_error_ns;		/* LIVE_TIME_UTC: bound to UTC, ns */
 };
@@ -56,14 +56,14 @@ struct live_follow {
 	struct tsct_trace *trace;	/* NULL: the recording is not open yet */
 	char why[256];
 	bool ended, sent_end;
-	/* number of each event name, by channel and event; number of each thread, by id */
+	/* numbers: of each event name, by channel and event; of each thread, by id */
 	struct tsct_index names, threads;
 	json_t *new_names, *new_threads;	/* names for the next message */
 	struct live_record records[LIVE_RECORDS_MAX];
 	unsigned int nr;
 	__u64 read;			/* number of events read */
-	__u64 rate;			/* limit of sent events per second */
-	double tokens;			/* number of events that may be sent now (rate limit) */
+	__u64 rate;			/* largest number of events that may be sent per second */
+	double tokens;			/* number of events that `rate` allows now */
 	__s64 tokens_ns;		/* time at which tokens were last added */
 	__s64 last_ns;			/* time of the last event read, on the timeline */
 	__s64 sent_ns;			/* time of the last message, CLOCK_MONOTONIC */
@@ -90,7 +90,7 @@ static void note_params(struct timeline *t)
 		t->params[t->nr_params++ % PARAMS] = state.cluster;
 }
 
-/* Reads the clock's present params and bound. Call it at least ten times a second. */
+/* Reads the clock's present params and bound. Must be called at least ten times a second. */
 static void timeline_sample(struct timeline *t)
 {
 	struct tsct_time now;
@@ -103,8 +103,8 @@ static void timeline_sample(struct timeline *t)
 		t->utc_error_ns = tsct_clock_utc(t->clock, &utc) ? UINT64_MAX : utc.error_ns;
 }
 
-/* Opens a clock. @t: must be zeroed; @name: "cluster", "clock", "utc" or "none". Returns 0,
- * -EINVAL, or an error of tsct_clock_open(). */
+/* Opens a clock. @t: must be zeroed. @name: "cluster", "clock", "utc" or
+ * "none". Returns 0, -EINVAL, or an error of tsct_clock_open(). */
 static int timeline_init(struct timeline *t, const char *name)
 {
 	static const char *const names[LIVE_TIME_NR] = {
@@ -125,7 +125,7 @@ static int timeline_init(struct timeline *t, const char *name)
 	return 0;
 }
 
-/* Converts by the newest params of cluster time that begin before @cycles. False: no such params */
+/* Converts by the newest params that begin before @cycles. Returns false if there are none. */
 static bool convert_past(const struct timeline *t, __u64 cycles, struct tsct_time *time)
 {
 	const struct tsct_clock_params *p;
@@ -142,8 +142,8 @@ static bool convert_past(const struct timeline *t, __u64 cycles, struct tsct_tim
 	return false;
 }
 
-/* Converts cycles of the last second. If that fails, returns false, the time by the node's
- * own clock or else the present time, and the bound UINT64_MAX (unknown). */
+/* Converts cycles of the last second. If this fails, returns false, with the time by the node's own
+ * clock or, if that fails too, the present time, and with the bound UINT64_MAX (unknown). */
 static bool timeline_time(const struct timeline *t, __u64 cycles, __u32 cpu,
 			  __s64 *ret_ns, __u64 *ret_error_ns)
 {
@@ -205,7 +205,7 @@ void live_follow_close(struct live_follow *f)
 	free(f);
 }
 
-/* Opens the recording, if the recorder has created it already. */
+/* Opens the recording, if the recorder has already created it. */
 static void open_trace(struct live_follow *f)
 {
 	if (tsct_trace_open(f->dir, NULL, NULL, &f->trace, f->why, sizeof(f->why)))
@@ -222,7 +222,7 @@ static void open_trace(struct live_follow *f)
 
 /* ---- names ----------------------------------------------------------------------------- */
 
-/* Returns the number of an event's name. Adds a new name to the next message. */
+/* Returns the number of an event's name. If the name is new, adds it to the next message. */
 static __u16 name_of(struct live_follow *f, const struct tsct_trace_event *e)
 {
 	const __u32 nr = f->names.nr;
@@ -236,7 +236,7 @@ static __u16 name_of(struct live_follow *f, const struct tsct_trace_event *e)
 	return at == TSCT_INDEX_NONE ? 0 : (__u16)at;
 }
 
-/* Adds a new thread's name to the message. At its first event, most threads still run. */
+/* Adds a new thread's name to the message at the thread's first event: most threads run then. */
 static void note_thread(struct live_follow *f, __u32 tid)
 {
 	const __u32 nr = f->threads.nr;
@@ -278,7 +278,7 @@ static void send_events(struct live_follow *f, struct byte_queue *out, __s64 pas
 	f->sent_ns = tsct_monotonic_ns();
 }
 
-/* Adds an event to the next message, unless the limit per second or of the queue is reached. */
+/* Adds an event to the next message. At the limit per second or @queue_max, drops the event. */
 static void add_event(struct live_follow *f, const struct tsct_trace_event *e,
 		      struct byte_queue *out, size_t queue_max)
 {
@@ -308,8 +308,8 @@ static void add_tokens(struct live_follow *f, __s64 now)
 	f->tokens_ns = now;
 }
 
-/* Reads events until none is left now, or until the time @until. Returns 1: none is left
- * now; 0: there may be more */
+/* Reads events until none can be read now, or until the time @until. Returns 1
+ * if no more events can be read now, 0 if there may be more. */
 static int read_events(struct live_follow *f, struct byte_queue *out, size_t queue_max,
 		       __s64 until)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Serves the page of a live view and a stream of its events, by HTTP on loopback or a Unix
- * socket. The path has a random token, so that other users of the machine cannot read the
- * page. The Host header must name the machine itself: this defeats DNS rebinding, in which a
- * foreign name resolves to this machine.
+ * Serves the page of a live view and a stream of its events, by HTTP on loopback or
+ * a Unix socket. The path has a random token, so that other users of the machine
+ * cannot read the page. The Host header must name this machine. This prevents DNS
+ * rebinding: an attack in which a foreign name resolves to this machine.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -38,7 +38,7 @@ struct live_http {
 	char *path;		/* path of the Unix socket, malloc'ed; NULL: TCP */
 	char *page;
 	size_t page_len;
-	__s64 next_ns;		/* time at which streams send again, CLOCK_MONOTONIC */
+	__s64 next_ns;		/* time of the next lines in streams, CLOCK_MONOTONIC */
 };
 
 bool live_http_is_idle(const struct live_http *h)
@@ -46,9 +46,9 @@ bool live_http_is_idle(const struct live_http *h)
 	return !h->streams;
 }
 
-/* ---- addresses of this machine, which alone are accepted ------------------------------------- */
+/* ---- addresses of this machine; all others are refused -------------------------------------- */
 
-/* Splits "HOST:PORT" or "HOST". *ret_port -1: no port. Returns false if the text is invalid. */
+/* Splits "HOST:PORT" or "HOST" (*ret_port becomes -1). Returns false if the text is invalid. */
 static bool split_address(const char *text, char *host, size_t size, int *ret_port)
 {
 	const char *end = *text == '[' ? strchr(text, ']') : strchrnul(text, ':');
@@ -82,7 +82,7 @@ bool live_http_host_valid(const char *host)
 		 !strcmp(name, "[::1]"));
 }
 
-/* Returns a listening socket or -errno. From its creation on, only this user can connect. */
+/* Returns a listening socket, to which only this user can ever connect, or -errno. */
 static int listen_unix(const char *path, char *url, size_t size)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -152,7 +152,7 @@ int live_http_listen(const char *listen, char *url, size_t size)
 #ifdef TSCT_MICROHTTPD
 #define CONNECTIONS	32
 #define IDLE_S		30		/* maximum time of a connection without a request, s */
-#define SEND_NS		50000000LL	/* time between lines of a stream, ns */
+#define SEND_NS		50000000LL	/* time between two lines of a stream, ns */
 
 /* A stream of events to one reader */
 struct live_stream {
@@ -160,7 +160,7 @@ struct live_stream {
 	struct MHD_Connection *connection;
 	struct live_reader reader;
 	char *text;		/* text being sent, malloc'ed; NULL: none */
-	size_t len, at;		/* size of the text; part that was sent, bytes */
+	size_t len, at;		/* size of `text`; number of bytes that were sent */
 	bool suspended;		/* the reader has all events, and waits for new ones */
 	struct live_stream *next;
 };
@@ -168,8 +168,8 @@ struct live_stream {
 /* ---- the library -------------------------------------------------------------------------- */
 
 /*
- * The library is loaded only when it is needed: it loads ten other libraries, which would
- * slow down each start of trace-ctl, and nodes do not need it.
+ * The library is loaded only when needed: it loads ten other libraries, which
+ * would slow down each start of trace-ctl. Nodes do not need the library.
  */
 #define FUNCTIONS(f) \
 	f(start_daemon) f(stop_daemon) f(run) f(get_daemon_info) f(suspend_connection) \
@@ -236,7 +236,7 @@ static int make_line(struct live_stream *s)
 	return fclose(to) ? -ENOMEM : 0;
 }
 
-/* Callback: sends text; if there is none, suspends until live_http_run() resumes. */
+/* Callback: sends text. If there is none, suspends the connection for live_http_run(). */
 static ssize_t read_stream(void *context, uint64_t, char *buffer, size_t max)
 {
 	struct live_stream *s = context;
@@ -293,7 +293,7 @@ static struct MHD_Response *open_stream(struct live_http *h, struct MHD_Connecti
 
 /* ---- requests ------------------------------------------------------------------------------ */
 
-/* Returns the part of @path after "/TOKEN/"; NULL: wrong token. Compares in constant time. */
+/* Returns the part of @path after "/TOKEN/", or NULL (wrong token). Compares in constant time. */
 static const char *after_token(const struct live_http *h, const char *path)
 {
 	const size_t len = sizeof(h->token) - 1;
@@ -313,7 +313,7 @@ static struct MHD_Response *plain_text(const char *text)
 					       MHD_RESPMEM_PERSISTENT);
 }
 
-/* Returns the response to a request, with its HTTP status in *status. */
+/* Returns the response to a request, and sets *status to its HTTP status. */
 static struct MHD_Response *make_response(struct live_http *h,
 					  struct MHD_Connection *connection,
 					  const char *path, const char *method,
@@ -357,7 +357,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 	enum MHD_Result ret;
 	unsigned int status;
 
-	/* The first call for a request comes before its body. No valid request has a body. */
+	/* The first call comes before the body of a request. Valid requests have no body. */
 	if (!*state) {
 		*state = &begun;
 		return MHD_YES;
@@ -446,7 +446,7 @@ void live_http_close(struct live_http *h)
 
 	if (!h)
 		return;
-	/* Resumes all connections, as a server with suspended ones cannot be stopped. */
+	/* Resumes all connections: a server with suspended connections cannot be stopped. */
 	for (s = h->streams; s; s = s->next) {
 		if (s->suspended)
 			mhd.resume_connection(s->connection);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Sorts events of several nodes by time while they arrive: computation without I/O. An event
- * waits until all nodes have sent their earlier events, but at most a given time after its
- * arrival. An event that arrives too late for this order is marked as late.
+ * Sorts events of several nodes by time while they arrive: computation without I/O. An event waits
+ * until all nodes have sent their earlier events, but at most a given time after its arrival. An
+ * event that arrives after an event with a later time was released is marked as late.
  *
  * All times are on one timeline, each with a bound. The order of two events of different
  * nodes is known if their times differ by more than the sum of both bounds.
@@ -59,7 +59,7 @@ static void add_waiting(struct live_window *w, const struct live_event *event)
 	tsct_order_add(&w->order, &cursor);
 }
 
-/* Takes the earliest event, and frees its element of `waiting`. */
+/* Takes the event with the earliest time, and frees its element of `waiting`. */
 static void take_waiting(struct live_window *w, struct live_event *ret)
 {
 	const __u32 place = w->cursors[0].index;
@@ -76,7 +76,7 @@ static struct live_arrival *arrival_at(struct live_window *w, unsigned int i)
 	return &w->arrivals[(w->first + i) % (LIVE_ARRIVALS + 2)];
 }
 
-/* Removes the arrivals whose events have waited for hold_ns, and sets w->forced_ns. */
+/* Removes the arrivals whose events have waited for hold_ns, and updates w->forced_ns. */
 static void force_arrivals(struct live_window *w, __s64 now_ns)
 {
 	for (; w->nr_arrivals && now_ns - arrival_at(w, 0)->arrived_ns >= w->hold_ns;
@@ -153,7 +153,7 @@ static __s64 latest_ns(const struct live_event *e)
 		__builtin_add_overflow(e->ns, (__s64)e->error_ns, &ns) ? INT64_MAX : ns;
 }
 
-/* Returns true if a released event of another node may be later than @e. */
+/* Returns true if a released event of another node may have a later time than @e. */
 static bool is_unsure(const struct live_window *w, const struct live_event *e)
 {
 	const struct live_reach *other = &w->reach[w->reach[0].node == e->node];
@@ -179,7 +179,7 @@ static void note_reach(struct live_window *w, const struct live_event *e)
 bool live_window_next(struct live_window *w, __s64 now_ns, struct live_event *ret)
 {
 	const __s64 ns = w->order.nr ? w->waiting[w->cursors[0].index].ns : INT64_MAX;
-	/* passed_ns is INT64_MAX if there is no node to wait for. */
+	/* passed_ns is INT64_MAX if events of no node are waited for. */
 	const bool waits = ns >= w->passed_ns && w->passed_ns != INT64_MAX;
 
 	force_arrivals(w, now_ns);

@@ -37,7 +37,7 @@ function drawArrows() {
 		tellArrows(shown.length);
 }
 
-// Shows the number of messages instead of arrows that could not be distinguished.
+// Shows the number of messages instead of too many arrows, which nobody could distinguish.
 function tellArrows(n) {
 	const label = `${count(n)} messages: zoom in to see arrows`;
 

@@ -17,7 +17,7 @@ const Theme = {
 	},
 };
 
-// The most frequent names come first, so that their colours differ most.
+// Ranks names: the most frequent names come first, because the first colours differ most.
 function rankNames() {
 	const weight = new Map();
 	const add = (name, n) => weight.set(name, (weight.get(name) || 0) + n);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reads the data of the page: names and figures as JSON, events as bytes. No text of it
-// becomes markup: all texts are set as textContent or drawn on a canvas.
+// Reads the data of the page: names and figures as JSON, events as bytes. No text of the
+// data becomes markup: all texts are set as textContent or drawn on a canvas.
 "use strict";
 
 const SPAN_SLICE = 0, SPAN_CALL = 1, SPAN_RUN = 2;
@@ -11,12 +11,12 @@ const KINDS = ["instant", "begin", "end", "counter", "send", "receive"];
 
 // Types of fields, as in tsctrace/abi_channel.h
 const T_U64 = 3, T_S64 = 7, T_F32 = 8, T_F64 = 9, T_STRING = 10, T_BYTES = 11;
-// A field of a system call, as text: PAGE_TEXT in report_data.c
+// Type of a system call's field, which the page has as text: PAGE_TEXT in report_data.c
 const T_TEXT = 255;
 const SIZES = [1, 2, 4, 8, 1, 2, 4, 8, 4, 8];
 const FORMAT_HEX = 1, FORMAT_CALL = 2;
 
-// Invisible characters, and those that change the text direction, appear as numbers.
+// Invisible characters, and characters that change the text direction, appear as numbers.
 const UNSEEN = new RegExp("[\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u061c\\u115f" +
 	"\\u1160\\u17b4\\u17b5\\u180e\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f" +
 	"\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff9-\\ufffb]", "g");
@@ -64,7 +64,7 @@ class Reader {
 		this.varint();
 		this.skipPayload();
 	}
-	// Not `this.at +=`, which would add to the value from before varint().
+	// Not `this.at += ...varint()`, which would add to the value of `at` before varint().
 	skipPayload() {
 		const len = this.varint();
 
@@ -143,7 +143,7 @@ function showBytes(view, at, len) {
 	return text;
 }
 
-// Returns the size of the field at offset `at`; stores its text and value in `out`.
+// Returns the size of the field at offset `at`; stores the field's text and value in `out`.
 function readField(view, at, field, out) {
 	const left = view.byteLength - at;
 	let len;
@@ -305,8 +305,8 @@ function readStates() {
 	return s;
 }
 
-// Reads the sums of events that are not drawn individually: per time bin, their number
-// and the share of the bin that their spans cover.
+// Reads the sums of events that are not drawn individually: for each time bin, the number
+// of events, and the share of the bin that their spans cover.
 function readStrips() {
 	const r = new Reader(decodeBase64("strips")), strips = [];
 
@@ -333,7 +333,7 @@ function momentEdge(i) {
 	return new Reader(M.bytes, M.at[i]).edge();
 }
 
-// Returns the events at the ends of a span: [begin or null, end or null].
+// Returns the events that begin and end a span: [begin or null, end or null].
 function spanEdges(i) {
 	const r = new Reader(S.bytes, S.at[i]), type = S.type[i];
 	const begin = type & NO_BEGIN ? null : r.edge();
@@ -341,8 +341,8 @@ function spanEdges(i) {
 	return [begin, (type & 3) === SPAN_RUN || type & NO_END ? null : r.edge()];
 }
 
-// Returns the index of the first element of a sorted array that is above t or,
-// with or_same, equal to t.
+// Returns the index of the first element of a sorted array that is greater than t
+// or, if or_same, also of one that is equal to t.
 function above(array, t, or_same = false) {
 	let low = 0, high = array.length;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Draws the timeline. Items narrower than a pixel are joined with their neighbours, so
-// that the time for a frame depends on the number of pixels, not of events.
+// Draws the timeline. Items narrower than a pixel are joined with their neighbours, so that
+// the time to draw a frame depends on the number of pixels, not on the number of events.
 
 const MAP = 44, RULER = 42, WHISKERS = 240, CROWD = 400;
 
@@ -56,7 +56,7 @@ function text(string, x, y, width, colour) {
 	ctx.fillText(string, x, y);
 }
 
-// Return true for an item that the search does not match.
+// These functions return true for an item that does not match the search.
 function isDimSpan(i) {
 	return View.matches && !View.matches.spans[i];
 }
@@ -67,7 +67,7 @@ function isDimMoment(i) {
 
 // ---- spans -----------------------------------------------------------------
 
-// Fades an end of a span that began before, or ended after, the recording.
+// Fades the ends of a span that lie outside the recording.
 function drawFade(x, y, w, h, left, right) {
 	const part = Math.min(0.4, 14 / w), shade = ctx.createLinearGradient(x, 0, x + w, 0);
 	const full = Theme.css.bg, none = Theme.css.bg + "00";
@@ -112,8 +112,8 @@ function drawSpan(i, left, right, y, h) {
 	}
 }
 
-// Draws several narrow spans as one: darker if they cover more of the time, in the
-// colour of the longest.
+// Draws several narrow spans as one box, in the colour of the longest span. The box is
+// darker if the spans cover more of the time.
 function drawCrowd(from, to, covered, y, h, i) {
 	const x = View.x(from), w = Math.max(View.x(to) - x, 1);
 
@@ -146,7 +146,7 @@ function drawLane(lane, y, h) {
 			if (S.rank[id] === View.idle && (S.type[id] & 3) === SPAN_RUN)
 				continue;
 			covered += size;
-			// Matches of a search stay visible.
+			// A match of the search takes precedence, and so stays visible.
 			const weight = size + (View.matches && !isDimSpan(id) ? D.span : 0);
 
 			if (weight > longest) {

@@ -60,7 +60,7 @@ function drawTickCrowd(row, first, last, y, h) {
 	ctx.globalAlpha = 1;
 }
 
-// Draws the sums of events: a bar for their number, a shade where spans cover time.
+// Draws the sums of events: bars for the number of events, a shade where spans cover time.
 function drawStrip(strip, y, h) {
 	const width = D.binWidth, last = Math.floor(View.to / width);
 
@@ -109,7 +109,7 @@ function drawThread(row, y) {
 	});
 }
 
-// Draws a thin line where the thread has a CPU.
+// Draws a thin line for the times in which the thread runs on a CPU.
 function drawRuns(lane, y) {
 	const px = 1 / View.scale, end = above(lane.from, View.to);
 	let i = above(lane.to, View.from, true);
@@ -141,7 +141,7 @@ function makeHatch(colour, width) {
 	return ctx.createPattern(tile, "repeat");
 }
 
-// Draws where the running thread is unknown; omits times narrower than a pixel.
+// Draws the times in which the running thread is unknown; omits those narrower than a pixel.
 function drawUnknown(row, y, h) {
 	for (const [from, to] of row.unknown) {
 		const x = Math.max(View.x(from), View.label), right = Math.min(View.x(to), View.width);
@@ -204,7 +204,7 @@ function drawCounter(row, y) {
 	font(11);
 }
 
-// Draws a step at each value; for values in one pixel, a line from minimum to maximum.
+// Draws a step at each value. If a pixel has several values, draws their range as a line.
 function drawCounterLine(c, at, base, colour) {
 	const px = 1 / View.scale, end = Math.min(above(c.t, View.to) + 1, c.t.length);
 	let i = Math.max(above(c.t, View.from) - 1, 0), x = View.x(c.t[i]), y = null;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Zooms flame graphs: a click on a box makes it as wide as the graph, on the lowest box shows all.
+// Zooms flame graphs: a click on a box makes it as wide as the graph; the lowest box shows all.
 
 const FLAME_CHARACTER = 6.6;		// as in report_flame.c
 
-// Sets the place of a box, and as much of its name as fits.
+// Sets the position of a box, and its label: as much of the name as fits into the box.
 function placeBox(box, x, width, name) {
 	const room = Math.floor(width / FLAME_CHARACTER) - 1;
 	let label = box.querySelector("text");
@@ -22,7 +22,7 @@ function placeBox(box, x, width, name) {
 
 function zoomFlame(svg, chosen) {
 	const whole = svg.viewBox.baseVal.width;
-	// Where a box is in the whole graph
+	// Returns the position and the width of a box in the whole graph.
 	const place = box => {
 		const rect = box.querySelector("rect");
 

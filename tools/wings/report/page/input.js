@@ -32,7 +32,7 @@ function setView(from, to) {
 
 let linking = 0;
 
-// The address holds the visible range, so that it can be shared.
+// Stores the visible range in the page's address, so that users can share a link to the range.
 function link() {
 	clearTimeout(linking);
 	linking = setTimeout(() => history.replaceState(null, "",
@@ -226,7 +226,7 @@ function toggle(row) {
 	scrollRows(0);
 }
 
-// The details of a clicked item stay below the timeline.
+// Shows the details of a clicked item below the timeline until another item is clicked.
 function choose(hit) {
 	const told = tell(hit), details = document.getElementById("details");
 
@@ -238,7 +238,7 @@ function choose(hit) {
 	redraw();
 }
 
-// A double click zooms to the item.
+// Handles a double click: zooms to the item under the pointer.
 function twice(event) {
 	const hit = pick(...place(event));
 
@@ -249,7 +249,7 @@ function twice(event) {
 	setView(S.from[hit.span] - size * 0.15, S.to[hit.span] + size * 0.15);
 }
 
-// Zooms to a span, and selects it if it is drawn individually: "THREAD,FROM,LENGTH".
+// Zooms to the span at @place, "THREAD,FROM,LENGTH". Selects the span if it is drawn individually.
 function showSpan(place) {
 	const [thread, from, size] = place.split(",").map(Number);
 	const row = View.byThread.get(thread);

@@ -7,7 +7,7 @@ function byId(id) {
 	return document.getElementById(id);
 }
 
-// Numbers the names, so that the colour of an item is found by an index.
+// Numbers the names, so that an index finds the colour of an item.
 function numberNames() {
 	RANKS = rankNames();
 	NAMES = [...RANKS.keys()];
@@ -53,7 +53,7 @@ function resize() {
 	const most = matchMedia("print").matches ? 480 :	// when printed
 		Math.max(260, Math.min(innerHeight * 0.74, 900));
 
-	View.width = Math.max(Math.floor(box.width), 240);	// a hidden frame has no width
+	View.width = Math.max(Math.floor(box.width), 240);	// the width is 0 in a hidden frame
 	View.height = Math.floor(Math.min(View.total + MAP + RULER + 8, most));
 	View.label = View.width < 700 ? 118 : 212;
 	canvas.width = View.width * dpr;
@@ -96,7 +96,7 @@ function paintLegend() {
 
 // ---- rates ---------------------------------------------------------------------
 
-// Returns the series to stack: [name, bins, hue], the most frequent first.
+// Returns the series that are stacked: [name, bins, hue], the most frequent ones first.
 function stacked() {
 	const by = byId("rates-by").value;
 
@@ -108,7 +108,7 @@ function stacked() {
 		[def < 0 ? "all others" : D.defs[def].name, bins, null]));
 }
 
-// Adds up series of the same name, such as those of a begin and its end.
+// Adds up series that have the same name, such as the series of begin events and of end events.
 function addUp(list) {
 	const byName = new Map();
 

@@ -8,7 +8,7 @@ function rowAt(y) {
 		View.rows.find(row => at >= row.y && at < row.y + row.height) || null;
 }
 
-// Returns the nearest event, if it is within 5 pixels.
+// Returns the event that is nearest to the pointer, if it is within 5 pixels.
 function pickTick(row, x) {
 	const { t, ids } = row.ticks, i = above(t, View.t(x));
 	let best = null, least = 5;

@@ -3,7 +3,7 @@
 
 const LANE = 17, ROW_PAD = 5, HEAD = 30, CPU_ROW = 24, COUNTER_ROW = 46, PROCESS = 22;
 
-// Groups the items 0 to n - 1 by key(i); each group keeps their order.
+// Groups the items 0 to n - 1 by key(i). Items in a group keep their order.
 function collect(n, key) {
 	const lists = new Map();
 
@@ -18,7 +18,7 @@ function collect(n, key) {
 	return lists;
 }
 
-// The page has spans in the order in which their ends became known.
+// Sorts spans by their end: the page has them in the order in which their ends became known.
 function toLane(ids) {
 	ids.sort((a, b) => S.to[a] - S.to[b] || a - b);
 	return { ids: Int32Array.from(ids),
@@ -55,7 +55,7 @@ function isDrawn(field) {
 	return field.type < T_STRING && field.format !== FORMAT_CALL;
 }
 
-// True for a counter's event: it is drawn in the row of the counter, not of the thread.
+// Returns true for a counter's event, which is drawn in the counter's row, not in the thread's.
 function hasOwnRow(i) {
 	return M.kind[i] === MOMENT_COUNTER && D.defs[M.def[i]].fields.some(isDrawn);
 }
@@ -133,7 +133,7 @@ function counterTitle(c) {
 
 // ---- all rows --------------------------------------------------------------
 
-// Returns the lanes of spans, by their depth; null: a lane without spans
+// Returns an array of lanes, by the depth of their spans; null: no spans have this depth
 function lanesOf(spans) {
 	const lanes = [];
 
@@ -156,8 +156,8 @@ function threadRow(index, spans, ticks, runs, states) {
 		 height: Math.max(CPU_ROW, head + LANE * lanes.length + ROW_PAD + 2) };
 }
 
-// Returns the times in which the thread on a CPU is unknown: [[from, to], ...]. Spans that are
-// summed up in a strip are not known individually.
+// Returns the times in which the running thread is unknown, [[from, to], ...], for a CPU without
+// a strip: spans in a strip are not known individually.
 function unknownOf({ from, to }) {
 	const unknown = [];
 	let last = 0;
@@ -196,7 +196,7 @@ function makeNode(index) {
 		 peak: Math.max(1, ...bins), height: HEAD, open: true, rows: [] };
 }
 
-// Puts the rows of threads into groups: a process with several of them is a row that can be folded.
+// Groups the rows of threads: a process with several threads becomes a row that can be folded.
 function groupRows(threads) {
 	const groups = new Map(), rows = [];
 
@@ -222,7 +222,7 @@ function groupRows(threads) {
 	});
 }
 
-// Returns the rows of a node, also those in its processes.
+// Returns the rows of a node, including the rows of threads in its processes.
 function allRows(node) {
 	return node.rows.flatMap(row => row.rows ? [row, ...row.rows] : [row]);
 }

@@ -3,7 +3,7 @@
 
 let searching = 0;
 
-// Searches names after each letter, fields when no more letters come.
+// Searches in names at once, and in fields when the user has not typed for 250 ms.
 function search(term) {
 	clearTimeout(searching);
 	term = term.trim().toLowerCase();
@@ -17,14 +17,14 @@ function search(term) {
 	redraw();
 }
 
-// Returns true if a field has the value: its number, or a text that contains it.
+// Returns true if a field's number equals the value, or if a field's text contains the value.
 function hasValue([, text, number], value) {
 	text = text.toLowerCase();
 	return number === undefined ? text.includes(value) : text === value ||
 		String(number) === value;
 }
 
-// Returns a function that tests an event: "VALUE", or "FIELD=VALUE".
+// Returns a function that tests whether an event matches a term, "VALUE" or "FIELD=VALUE".
 function fieldTest(term) {
 	const [, name, value] = /^(\w+)=(.*)$/.exec(term) || [];
 

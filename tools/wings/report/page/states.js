@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// States of threads: a band in the row of each thread that a recorded switch or waking names.
+// States of threads: a band in the row of each thread that is named by a recorded switch or waking.
 
 const STATE_NAMES = ["unknown", "running", "runnable", "blocked", "off CPU"];
 const STATE_UNKNOWN = 0, STATE_RUNNABLE = 2;
 const STATE_BAND = 6;
 
-// Returns the states of a row's thread: times in order, and sums of shorter ones.
+// Returns the states of a row's thread: individual times in order, and sums of shorter times.
 function statesOf(ids, strips) {
 	if (!ids && !strips)
 		return null;
@@ -19,7 +19,7 @@ function stateColour(state) {
 		Theme.css.dim, Theme.css.line][state];
 }
 
-// Draws the shares of the states whose times are too short to be drawn individually.
+// Draws each state's share of a bin, from times that are too short to be drawn individually.
 function drawStateSums({ strips }, y) {
 	const width = Math.max(D.binWidth * View.scale, 1), base = [];
 
@@ -37,7 +37,7 @@ function drawStateSums({ strips }, y) {
 	ctx.globalAlpha = 1;
 }
 
-// Draws the times; a pixel shows the longest of its times.
+// Draws the times with a state. A pixel shows the state of the longest time in it.
 function drawStates(states, y) {
 	const px = 1 / View.scale, end = above(states.from, View.to);
 	let i = above(states.to, View.from, true);
@@ -71,7 +71,7 @@ function pickState({ ids, from, to, strips }, x) {
 	return parts.length ? { stateBin: bin, parts } : null;
 }
 
-// Returns the name of a thread on the node of a row; 0: none, or an interrupt
+// Returns the name of thread `tid` on the node of a row; `none` if `tid` is 0.
 function otherThread(row, tid, none) {
 	const node = D.threads[row].node;
 	const thread = D.threads.find(t => t.node === node && t.tid === tid);

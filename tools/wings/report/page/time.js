@@ -42,7 +42,7 @@ function duration(ns) {
 	return `${Number(value.toPrecision(size >= 1e3 * scale ? 6 : 3))} ${unit}`;
 }
 
-// Returns a time since the beginning to the ns: "+1.234 567 890 s".
+// Returns a time since the beginning, exact to the ns: "+1.234 567 890 s".
 function exact(ns) {
 	const size = Math.abs(Math.round(ns));
 	const text = `${Math.floor(size / 1e9)}.` +
@@ -51,7 +51,7 @@ function exact(ns) {
 	return (ns < 0 ? "−" : "+") + text + " s";
 }
 
-// Returns the label of a ruler, with as many digits as the step needs.
+// Returns a label of the ruler, with as many digits as the step between labels needs.
 function relative(t, step, unit) {
 	const scale = unit[1];
 	const digits = Math.max(0, Math.ceil(Math.log10(scale / step) - 1e-9));
@@ -63,7 +63,7 @@ function unitOf(span) {
 	return UNITS.find(u => span >= u[1]) || UNITS[3];
 }
 
-// Steps of a ruler: 1, 2 or 5 times a power of ten, and from 1 s on units of clocks
+// Steps of the ruler from 1 s on; below 1 s, steps are 1, 2 or 5 times a power of ten
 const CLOCK = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400,
 	       21600, 43200, 86400].map(s => s * 1e9);
 
@@ -92,7 +92,7 @@ function rate(perSecond) {
 	return Number(perSecond.toPrecision(3)) + "/s";
 }
 
-// Returns a counter's value in few characters.
+// Returns a counter's value as a short text.
 function compact(value) {
 	const size = Math.abs(value);
 
