@@ -10,11 +10,12 @@
 #include <linux/cpumask.h>
 #include <linux/cred.h>
 #include <linux/errno.h>
-#include <linux/list.h>
 #include <linux/lockdep.h>
 #include <linux/mm.h>
 #include <linux/moduleparam.h>
+#include <linux/slab.h>
 #include <linux/user_namespace.h>
+#include <linux/xarray.h>
 
 #include <tsctrace/abi.h>
 
@@ -36,8 +37,13 @@ module_param_named(channels_user_max, account_channels_user_max, uint, 0644);
 MODULE_PARM_DESC(channels_user_max,
 		 "limit on the number of channels of one user without CAP_SYS_RESOURCE");
 
-/* Channels that are charged, from before their creation until they are freed */
-static LIST_HEAD(account_channels);
+/* What the channels of one payer are charged, from before their creation until they are freed */
+struct account_payer {
+	u64 bytes;
+	u32 channels;
+};
+
+static DEFINE_XARRAY(account_payers);	/* by uid: payers that have channels */
 static u64 account_bytes;		/* sum of their bytes */
 
 static u64 account_limit(void)
@@ -82,32 +88,57 @@ kuid_t tsct_account_payer(void)
 }
 
 /* Returns true if another @bytes bytes would exceed a limit that applies to the channel. */
-static bool account_full(const struct tsct_kchannel *channel, u64 bytes)
+static bool account_full(const struct tsct_kchannel *channel,
+			 const struct account_payer *payer, u64 bytes)
 {
-	u64 limit = account_limit(), user_bytes = 0;
-	const struct tsct_kchannel *other;
-	u32 channels = 0;
+	const u64 limit = account_limit();
 
 	if (channel->privileged)
 		return account_over_limit(account_bytes, bytes, limit);
-	list_for_each_entry(other, &account_channels, accounted) {
-		if (!uid_eq(other->payer, channel->payer))
-			continue;
-		user_bytes += other->bytes;
-		channels++;
-	}
-	return (!channel->bytes && channels >= READ_ONCE(account_channels_user_max)) ||
+	return (!channel->bytes && payer->channels >= READ_ONCE(account_channels_user_max)) ||
 		account_over_limit(account_bytes, bytes, limit - account_reserve(limit)) ||
-		account_over_limit(user_bytes, bytes, account_user_limit());
+		account_over_limit(payer->bytes, bytes, account_user_limit());
+}
+
+/* Returns the channel's payer, new with its first channel; NULL: out of memory. */
+static struct account_payer *account_get_payer(const struct tsct_kchannel *channel)
+{
+	const uid_t uid = __kuid_val(channel->payer);
+	struct account_payer *payer = xa_load(&account_payers, uid);
+
+	if (payer)
+		return payer;
+	payer = kzalloc(sizeof(*payer), GFP_KERNEL);
+	if (payer && xa_err(xa_store(&account_payers, uid, payer, GFP_KERNEL))) {
+		kfree(payer);
+		return NULL;
+	}
+	return payer;
+}
+
+static void account_free_if_unused(const struct tsct_kchannel *channel,
+				   struct account_payer *payer)
+{
+	if (payer->channels)
+		return;
+	xa_erase(&account_payers, __kuid_val(channel->payer));
+	kfree(payer);
 }
 
 int tsct_account_charge(struct tsct_kchannel *channel, u64 bytes)
 {
+	struct account_payer *payer;
+
 	lockdep_assert_held(&tsct_channel_lock);
-	if (account_full(channel, bytes))
+	payer = account_get_payer(channel);
+	if (!payer)
+		return -ENOMEM;
+	if (account_full(channel, payer, bytes)) {
+		account_free_if_unused(channel, payer);
 		return -EDQUOT;
-	if (!channel->bytes)
-		list_add(&channel->accounted, &account_channels);
+	}
+	payer->channels += !channel->bytes;
+	payer->bytes += bytes;
 	channel->bytes += bytes;
 	WRITE_ONCE(account_bytes, account_bytes + bytes);
 	return 0;
@@ -115,10 +146,14 @@ int tsct_account_charge(struct tsct_kchannel *channel, u64 bytes)
 
 void tsct_account_uncharge(struct tsct_kchannel *channel, u64 bytes)
 {
+	struct account_payer *payer;
+
 	lockdep_assert_held(&tsct_channel_lock);
+	payer = xa_load(&account_payers, __kuid_val(channel->payer));
 	WARN_ON_ONCE(channel->bytes < bytes || account_bytes < bytes);
 	channel->bytes -= bytes;
+	payer->bytes -= bytes;
+	payer->channels -= !channel->bytes;
 	WRITE_ONCE(account_bytes, account_bytes - bytes);
-	if (!channel->bytes)
-		list_del(&channel->accounted);
+	account_free_if_unused(channel, payer);
 }

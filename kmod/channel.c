@@ -658,8 +658,9 @@ static void channel_oom_fn(struct work_struct *work)
 	pr_warn("channel %u \"%s\", kept and not open: removed, because memory has run out\n",
 		largest->file.id, largest->file.name);
 	pages = largest->bytes >> PAGE_SHIFT;
-	kref_put(&largest->ref, channel_free);
-	atomic_long_add(pages, &channel_oom_pages);
+	/* Otherwise a reader of statistics frees the pages, later than the OOM killer asks. */
+	if (kref_put(&largest->ref, channel_free))
+		atomic_long_add(pages, &channel_oom_pages);
 }
 
 static DECLARE_WORK(channel_oom_work, channel_oom_fn);

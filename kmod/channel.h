@@ -45,13 +45,12 @@ struct tsct_kchannel {
 
 	/* references of the channel table, and of statistics readers without tsct_channel_lock */
 	struct kref ref;
-	/* Fields from `holders` to `accounted` are protected by tsct_channel_lock. */
+	/* Fields from `holders` to `bytes` are protected by tsct_channel_lock. */
 	u32 holders;
 	u32 consumers;
 	/* true: removed by request, and so no longer kept; another channel may take the name */
 	bool removed;
 	u64 bytes;			/* bytes of memory charged to `payer` */
-	struct list_head accounted;	/* entry of the list in account.c, unless `bytes` is 0 */
 
 	struct mutex defs_lock;		/* lock of defs, file.defs_used and defs_nr */
 	u32 defs_nr;			/* number of definitions in defs */
@@ -227,7 +226,7 @@ vm_fault_t tsct_channel_fault(struct tsct_kchannel *channel, struct vm_fault *vm
  *
  * tsct_account_charge() charges @bytes more for a channel, whose payer and `privileged` are set. A
  * privileged channel is limited by bytes_max only, a part of which is reserved for such channels.
- * Returns 0 or -EDQUOT. The caller of _charge() and _uncharge() holds tsct_channel_lock.
+ * Returns 0, -EDQUOT or -ENOMEM. The caller of _charge() and _uncharge() holds tsct_channel_lock.
  */
 kuid_t tsct_account_payer(void);
 int tsct_account_charge(struct tsct_kchannel *channel, u64 bytes);

@@ -327,7 +327,8 @@ static int listen_at(struct control *control)
 
 	memcpy(addr.sun_path, control->path, sizeof(addr.sun_path));
 	control->listener = tsct_unix_listen(&addr, SOCK_STREAM | SOCK_NONBLOCK, 0666, SOMAXCONN);
-	return control->listener < 0 ? control->listener : watch_fd(control, EPOLL_CTL_ADD, control->listener, EPOLLIN, NULL);
+	return control->listener < 0 ? control->listener :
+		watch_fd(control, EPOLL_CTL_ADD, control->listener, EPOLLIN, NULL);
 }
 
 int control_open(const char *dir_path, const struct control_ops *ops,

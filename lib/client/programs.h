@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sockets of programs, and threads that serve sockets. The helper thread of a program (helper.c) listens on an
- * abstract Unix socket: providers connect to it when they start, and trace-ctl sends
- * requests to it. All names begin with TSCT_PROGRAM_SOCKET. Any process can use such a name;
- * the connection's credentials show which process and user have it.
+ * The sockets of programs, and threads that serve sockets. The helper thread of a program
+ * (helper.c) listens on an abstract Unix socket: providers connect to it when they start, and
+ * trace-ctl sends requests to it. All names begin with TSCT_PROGRAM_SOCKET. Any process can use
+ * such a name; the connection's credentials show which process and user have it.
  */
 #ifndef TSCT_PROGRAMS_H
 #define TSCT_PROGRAMS_H

@@ -406,7 +406,8 @@ static int listen_at_path(struct tsct_server *server)
 {
 	server->listener = tsct_unix_listen(&server->addr, SOCK_SEQPACKET | SOCK_NONBLOCK, 0666,
 					    SOMAXCONN);
-	return server->listener < 0 ? server->listener : watch_fd(server, server->listener, &server->listener);
+	return server->listener < 0 ? server->listener :
+		watch_fd(server, server->listener, &server->listener);
 }
 
 /*
