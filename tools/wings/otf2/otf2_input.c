@@ -253,8 +253,10 @@ static OTF2_CallbackCode add_offset(void *data, OTF2_TimeStamp time,
 	struct tsct_otf2_offset *bigger;
 
 	if (to->nr && to->at[to->nr - 1].time >= time) {
-		o->err = tsct_otf2_refuse(o->in->status, -EBADMSG, "damaged: clock offset %u is at time %" PRIu64 ", which is not later than the preceding clock offset, at time %" PRIu64,
-				to->nr, time, to->at[to->nr - 1].time);
+		o->err = tsct_otf2_refuse(o->in->status, -EBADMSG, "damaged: clock offset %u is at"
+					  " time %" PRIu64 ", which is not later than the preceding"
+					  " clock offset, at time %" PRIu64,
+					  to->nr, time, to->at[to->nr - 1].time);
 		return OTF2_CALLBACK_INTERRUPT;
 	}
 	bigger = tsct_array_next(&to->at, to->nr, sizeof(*bigger));
