@@ -113,7 +113,7 @@ static int count_events(struct stat_figures *s)
 	if (!lasts)
 		return -ENOMEM;
 	while ((e = tsct_trace_step(s->trace, &ret))) {
-		/* No filter applies to the states of threads. */
+		/* The states are known by all events; stat_states_finish() has those selected. */
 		err = s->states ? stat_states_note(s, e) : 0;
 		if (!err && s->filtered && !tsct_selection_has_at(&s->selection, e))
 			continue;
