@@ -657,6 +657,8 @@ static int hide_event(struct tsct_export *x, const struct tsct_threads *threads,
 	const struct tsct_export_def *def = &x->defs[ev->def];
 	const struct tsct_trace_event *e = ev->e;
 	const struct tsct_identity_thread *who;
+	const __u64 ambiguous = x->ambiguous;
+	struct tsct_export_slice *slice;
 	__s64 frame;
 	int err = 0;
 
@@ -682,9 +684,11 @@ static int hide_event(struct tsct_export *x, const struct tsct_threads *threads,
 	ev->frame = (__u32)frame;
 	if (x->ended && !tsct_export_is_hidden(x, ev->thread, ev->frame))
 		err = x->ended(x, ev);
-	if (x->closed)
-		((struct tsct_export_slice *)tsct_span_at(&x->slices, ev->thread->index,
-							  ev->frame))->end_hidden = true;
+	if (x->closed) {
+		slice = tsct_span_at(&x->slices, ev->thread->index, ev->frame);
+		slice->ambiguous = x->ambiguous > ambiguous;
+		slice->end_hidden = true;
+	}
 	return err ?: tsct_spans_close(&x->slices, ev->thread->index, ev->frame, TSCT_SPAN_ENDED, e);
 }
 

@@ -283,16 +283,26 @@ static bool is_same(const struct tsct_identity_thread *a, const struct tsct_iden
 		a->generation == b->generation;
 }
 
-/* Returns true if a recorder selects a thread, as the recorder's statedump states. */
-static bool selects(const struct tsct_known *k, __u32 recorder, const struct tsct_identity_thread *who)
+/* Returns true if a recorder stated a thread's state. The states are read later than k->rec, and
+ * may have more locations if the recording was replaced meanwhile. */
+static bool is_by(const struct tsct_known *k, __u32 recorder, const struct tsct_identity_thread *t)
 {
-	const struct tsct_identity_thread *all = k->identity->threads, *t;
+	return t->location < k->rec->nr_locations &&
+		k->rec->locations[t->location].node == recorder;
+}
 
-	for (t = who; t >= all && is_same(t, who); t--)
-		if (k->rec->locations[t->location].node == recorder)
-			return t->state.selected;
+/* Returns true if a recorder selects a thread, as the recorder's statedump states. */
+static bool selects(const struct tsct_known *k, __u32 recorder,
+		    const struct tsct_identity_thread *who)
+{
+	const struct tsct_identity_thread *const all = k->identity->threads;
+	const struct tsct_identity_thread *t;
+
+	for (t = who + 1; t > all && is_same(t - 1, who); t--)
+		if (is_by(k, recorder, t - 1))
+			return t[-1].state.selected;
 	for (t = who + 1; t < all + k->identity->nr_threads && is_same(t, who); t++)
-		if (k->rec->locations[t->location].node == recorder)
+		if (is_by(k, recorder, t))
 			return t->state.selected;
 	return false;
 }

@@ -38,7 +38,8 @@ int tsct_messages_add(struct tsct_messages *m, const struct tsct_export *x,
 	}
 	if (x->several_nodes)
 		other = tsct_message_received(m->early, ev->message, &end);
-	if (other && end.own_ns - other->own_ns < EARLY_MAX_NS)
+	/* Times in a hostile recording may be 2^64 ns apart. */
+	if (other && (tsct_s128)end.own_ns - other->own_ns < EARLY_MAX_NS)
 		return m->matched(m->arg, &end, other);
 	tsct_message_sent(m->sends, ev->message, &end);
 	return 0;

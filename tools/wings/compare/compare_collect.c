@@ -115,8 +115,10 @@ bool compare_is_recorded(const struct compare_side *side, const struct compare_s
 	const struct tsct_export_def *d;
 
 	for (d = x->defs; spans->kernel && d < x->defs + x->nr_defs; d++)
-		if (d->def && (d->is_call && !d->span_call ? spans->is_call :
-			       !strcmp(d->span_name, spans->name)))
+		if (d->def && d->is_call == spans->is_call &&
+		    ((d->is_call && !d->span_call) ||
+		     (!strcmp(d->span_name, spans->name) && spans->compat ==
+		      (d->span_call && tsct_syscall_is_compat(d->span_call)))))
 			return true;
 	return !spans->kernel;
 }

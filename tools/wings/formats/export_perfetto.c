@@ -869,10 +869,13 @@ static bool is_of_all(const struct tsct_recording *rec, __u32 location)
 static bool is_recorded_twice(const struct tsct_export *x, __u32 location)
 {
 	const bool of_all = is_of_all(x->rec, location);
+	const struct tsct_location *l = x->rec->locations;
 	__u32 i;
 
+	/* Most are of other CPUs: compares the numbers first, as a search takes long. */
 	for (i = 0; x->rec->merged && i < x->rec->nr_locations; i++)
-		if (i != location && x->known.runs[i].has_switches && !x->known.runs[i].over &&
+		if (l[i].cpu == l[location].cpu && i != location &&
+		    x->known.runs[i].has_switches && !x->known.runs[i].over &&
 		    tsct_recording_cpu_of(x->rec, i) == tsct_recording_cpu_of(x->rec, location) &&
 		    (is_of_all(x->rec, i) == of_all ? i < location : !of_all))
 			return true;

@@ -92,7 +92,7 @@ static int put_message(void *arg, const struct tsct_message_end *send,
 		error = tsct_recorded_bound_add(error, tsct_recording_error_of(rec, &w->error_at,
 			TSCT_ERROR_COMMON, ends[i]->node, ends[i]->tick));
 	}
-	query_put_number(r, receive->own_ns - send->own_ns);
+	query_put_number(r, (__s64)((__u64)receive->own_ns - (__u64)send->own_ns));
 	query_put_known(r, error, UINT64_MAX);
 	return query_end_row(r);
 }

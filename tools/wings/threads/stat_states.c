@@ -26,6 +26,7 @@ struct stat_states {
 	const struct tsct_selection *selection;
 	struct thread_times *threads;	/* by index, until stat_states_finish() sorts them */
 	__u32 nr;
+	__u64 last;		/* tick of the last event, also if no filter selects it */
 };
 
 /* Callback of states. Counts the part of a state's time that the filter selects. */
@@ -83,6 +84,7 @@ void stat_states_free(struct stat_figures *s)
 
 int stat_states_note(struct stat_figures *s, const struct tsct_trace_event *e)
 {
+	s->states->last = e->tick;
 	return tsct_states_add(&s->states->states, e);
 }
 
@@ -97,7 +99,7 @@ static int by_running(const void *a, const void *b)
 int stat_states_finish(struct stat_figures *s)
 {
 	struct stat_states *t = s->states;
-	const int err = tsct_states_finish(&t->states, stat_end_of(s));
+	const int err = tsct_states_finish(&t->states, max(stat_end_of(s), t->last));
 	__u32 i, nr = 0;
 
 	/* Remove the rows of threads that are not selected, which are empty. */
