@@ -64,8 +64,8 @@ static void put_summary(const struct report *r, FILE *to)
 
 	if (r->x.ambiguous)
 		report_print(to, "<p class=\"warn\">%llu ends agree in their fields with none of"
-			     " several open spans of their name; each ends the one that began"
-			     " last.</p>\n", r->x.ambiguous);
+			     " several open spans of their name, or follow such an end; each"
+			     " ends the one that began last.</p>\n", r->x.ambiguous);
 	if (!r->summed) {
 		fprintf(to, "<p class=\"note\">All %sevents shown.</p>\n", filtered ||
 			tsct_trace_lost(r->x.trace) || !tsct_recording_is_whole(r->x.rec) ?
