@@ -12,7 +12,7 @@
 #include "lib/ctf/trace_reader.h"
 
 struct tsct_stack_frame {
-	__u64 address;		/* of the kernel; or offset in a program's file, bytes */
+	__u64 address;		/* kernel address, or offset in a program's file, bytes */
 	const char *build_id;	/* build id of the file, in hexadecimal; "": none */
 	const char *file;	/* path; "[kernel]" or "[MODULE]"; "": unknown */
 	const char *symbol;	/* "NAME+0x1c", as recorded; "": unknown */

@@ -136,7 +136,7 @@ void tsct_history_writer_init(struct tsct_history_writer *writer,
 			      void *ctx);
 
 /*
- * tsct_history_feed - write the records that are final since the last call; call it after each tick
+ * tsct_history_feed - write the records that became final after the last call; call once per tick
  *
  * Returns false, without using @input, if the counter was reset or its source changed: the caller
  * then needs a new file and a new writer.

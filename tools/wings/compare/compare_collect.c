@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The spans of a recording by name. The memory grows only with the number of names and of different
- * lengths of their spans: blocks get longer until they cover the recording's time. */
+ * lengths of their spans: the recording's time is cut into at most COMPARE_BLOCKS blocks of one
+ * length, which is doubled whenever the blocks no longer cover that time. */
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 #include "lib/base/hash.h"
 #include "tools/common/output_file.h"
 
-#define WIDTH_NS	1024	/* of a block at first */
+#define WIDTH_NS	1024	/* initial length of a block, ns */
 
 /* ---- cells -------------------------------------------------------------------- */
 
