@@ -104,8 +104,7 @@ static bool is_participant(const struct control *control,
 		connection < control->participants + PEERS_PARTICIPANTS_MAX;
 }
 
-/* Stores a connection in a free entry. If no entry is free, closes the
- * oldest connection and uses the entry of that connection. */
+/* Stores a connection in a free entry, or else closes the oldest connection and uses its entry. */
 static void add_connection(struct control *control, int fd)
 {
 	struct control_connection *connection = &control->connections[0];

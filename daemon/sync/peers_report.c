@@ -217,7 +217,6 @@ static json_t *report_logged(const struct peers *p, __u64 number)
  * node, host, master, epoch, status, depth and has_params of struct tsct_remote; base,
  * base_ns, mult, as_of, error_ps and growth of the source's clock params; the epochs of
  * this node's clock and of this node's cluster time; the name of the source.
- *
  * Values of 64 bits are signed. The number of samples per report is limited: to get
  * the rest, pass the last reported number as @after.
  */

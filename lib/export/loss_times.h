@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The times in which a recording lost events */
+/* The time intervals in which a recording lost events */
 #ifndef TSCT_LOSS_TIMES_H
 #define TSCT_LOSS_TIMES_H
 
@@ -25,8 +25,7 @@ struct tsct_loss_time {
  * A header states how many events were lost until the recorder wrote the packet. The recorder
  * reads the rings in turns: events that it reads after a loss may be older than the loss, and so
  * may events in the packets before. Each interval is long enough for all these events. If the end
- * of a file is missing, an interval begins at the file's last event, or at the last flush of all
- * files, whichever is later.
+ * of a file is missing, an interval begins at the file's last event or, if later, the last flush.
  * Returns 0 or -ENOMEM.
  */
 int tsct_loss_times(const struct tsct_trace *trace, bool ends, struct tsct_loss_time **ret_times,

@@ -36,7 +36,7 @@
  * poll interval, 2^-6 s */
 #define FOLLOWS_MAX_S	0x1p-7
 
-/* Differences of delays in one direction, the first exchange's minus the second's */
+/* Differences of delays in one direction, the first exchange's delay minus the second exchange's */
 struct differences {
 	unsigned int positive, negative;
 };

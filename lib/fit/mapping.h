@@ -108,8 +108,7 @@ static inline __u64 tsct_mapping_line_at(const struct tsct_mapping_line *line,
  * time is b[0] + u (b[1] + u (b[2] + u b[3])), in units of 2^-64 ticks since axis->global. */
 struct tsct_mapping_curve {
 	tsct_s128 b[4];
-	/* global times at which the curve begins and ends, in units of 2^-64 global ticks
-	 * since axis->global */
+	/* global times of both ends of the curve, in units of 2^-64 ticks since axis->global */
 	tsct_s128 start;
 	tsct_s128 end;
 	tsct_u128 last_rate;	/* rate of the curve's last straight line, units of

@@ -24,8 +24,7 @@
 #define TSCT_MEMBER_TIMEOUT_US	60000000
 
 /* Returns the time after its last request for which a member counts as present, us: two poll
- * intervals of 2^@poll s, but at least TSCT_MEMBER_TIMEOUT_US. @poll: as the member announces,
- * or 0 if the member is not trusted */
+ * intervals of 2^@poll s or more. @poll: as the member announces; 0 if it is not trusted */
 static inline __u64 tsct_member_timeout_us(int poll)
 {
 	const __u64 polls_us = 2000000ULL << (poll < 0 ? 0 : poll > 17 ? 17 : poll);

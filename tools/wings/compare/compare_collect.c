@@ -38,7 +38,7 @@ static int add_cell(struct compare_spans *s, const struct compare_cell *add)
 	return tsct_array_add(&s->cells, &s->nr_cells, add, sizeof(*add));
 }
 
-/* Doubles the length of the blocks, and joins the cells accordingly. */
+/* Doubles the length of the blocks, and joins the cells of each two old blocks. */
 static int widen(struct compare_side *side)
 {
 	struct compare_cell *cells, cell;
@@ -134,7 +134,7 @@ static bool is_wanted(const struct compare_side *side, const struct tsct_closed_
 		tsct_where_matches(side->selection.where, span->begin_event, span->end_event));
 }
 
-/* If the span's ends are on two nodes, stores the error bound of its length. */
+/* If a span begins and ends on different nodes, stores the error bound of the span's length. */
 static void note_error(const struct compare_side *side, struct compare_spans *s,
 		       const struct tsct_closed_span *span)
 {

@@ -11,7 +11,7 @@
 #include "ctf.h"
 
 #define GIGA	1000000000LL
-/* Largest difference between a tracer's REALTIME - MONOTONIC and that in the history, ns */
+/* Largest allowed difference of REALTIME - MONOTONIC between a trace and the history, ns */
 #define OFFSET_MAX_NS	10000000LL
 
 /* ---- the clock ---------------------------------------------------------------------- */
