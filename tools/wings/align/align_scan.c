@@ -424,8 +424,8 @@ int align_scan(struct align_input *in)
 		err = align_refuse(in, "the export of a merged recording without cluster time; "
 				   "give an export of each node's recording");
 	if (!err && in->ours && in->recorded_ns > ALIGN_TIME_MAX)
-		err = align_refuse(in, "the error bound of the file's times is unknown: the recorder "
-				   "had no synchronized clock");
+		err = align_refuse(in, "the error bound of the file's times is unknown: the "
+				   "recorder had no synchronized clock");
 	if (!err && in->clock == ALIGN_UNNAMED)
 		err = align_refuse(in, "%s does not name its clock; give --clock before it: %s",
 				   align_kind_names[in->kind],

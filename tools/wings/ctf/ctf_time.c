@@ -207,8 +207,8 @@ static int take_stated(struct ctf_node *node, const struct ctf_clock *c, __u64 v
 {
 	if (!node->job->force)
 		return ctf_fail(node->status, -EINVAL, "the time %llu of clock '%s' cannot"
-				" be converted: %s; or use --force to take times as the trace states"
-				" them, without error bounds", value, c->name,
+				" be converted: %s; or use --force to take times as the trace"
+				" states them, without error bounds", value, c->name,
 				reason(node, c, err));
 	if (!node->unknown++)
 		ctf_note(node->status, "times without an error bound, as the trace states them:"

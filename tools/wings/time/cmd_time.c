@@ -98,8 +98,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 				   "no number; give numbers of the clock, or '-' to rewrite "
 				   "standard input");
 		if ((o->csv || o->column || o->has_to) && (o->nr != 1 || strcmp(*o->numbers, "-")))
-			argp_error(state, "--column, --csv and --to rewrite standard input: give '-' "
-				   "instead of numbers");
+			argp_error(state, "--column, --csv and --to rewrite standard input: give "
+				   "'-' instead of numbers");
 		if (o->json && o->nr == 1 && !strcmp(*o->numbers, "-"))
 			argp_error(state, "--json and '-' exclude each other; use one");
 		return 0;
