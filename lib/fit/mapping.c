@@ -155,8 +155,8 @@ static tsct_s128 multiply(tsct_s128 a, __u64 u)
 	return (a >> 64) * u + (tsct_s128)((tsct_u128)(__u64)a * u >> 64);
 }
 
-/* Returns the global tick that the cubic @curve has at local tick curve->from + @d, in
- * 2^-64 ticks, counted from the global tick axis->global. */
+/* Returns the global time of the cubic @curve at local tick curve->from + @d, in units of
+ * 2^-64 ticks since axis->global. */
 static tsct_s128 curve_value(const struct tsct_mapping_curve *curve, __u64 d)
 {
 	const tsct_s128 *b = curve->b;

@@ -202,7 +202,7 @@ int tsct_history_boots(const char *dir, void (*boot)(void *ctx, const __u8 boot_
 struct tsct_history_time {
 	__s64 real_lo_ns, real_hi_ns;	/* CLOCK_REALTIME */
 	__u64 lo_cycles, hi_cycles;	/* the counter */
-	__u64 utc_error_ns;		/* CLOCK_REALTIME's error relative to UTC; U64_MAX: unknown */
+	__u64 utc_error_ns;		/* REALTIME's error relative to UTC, ns; U64_MAX: unknown */
 	bool has_cluster;
 	__s64 cluster_lo_ns, cluster_hi_ns;
 	__u64 cluster_master;

@@ -296,7 +296,7 @@ struct rewrite {
 	struct tsct_history *history;
 	__u64 done, unknown, ambiguous, extrapolated, error_ns;
 	int err;		/* error code of the first number whose time is unknown */
-	char first_unknown[64], first_ambiguous[64];	/* text of the first such number */
+	char first_unknown[64], first_ambiguous[64];	/* texts of numbers */
 };
 
 /* Finds column o->column of a line. Returns false if the line has fewer columns. */
