@@ -181,9 +181,9 @@ bool barrier_waits_for(const struct peers *p, const struct peer_source *s)
 
 	if (s != parent(p))
 		return false;
-	/* A local caller is assumed to wait for MEMBER_WAITS_NS (1 s) after its last
-	 * request, although waits_here() assumes WAITS_NS (0.5 s): polls stay frequent
-	 * until an answer shows the end of the session. */
+	/* Polls stay frequent for MEMBER_WAITS_NS (1 s) after a local caller's last request,
+	 * which is longer than waits_here() assumes the caller to wait (WAITS_NS, 0.5 s),
+	 * so that an answer shows the end of the session. */
 	if (is_recent(b->waited_ns, MEMBER_WAITS_NS) || b->stands_in ||
 	    is_recent(b->ended_ns, ENDED_NS))
 		return true;

@@ -178,7 +178,7 @@ static void take_synced_cluster(struct config_reader *r)
 	if (word && !strcmp(word, "error"))
 		r->config->synced_error_ns = (__u64)next_number(r, word, 1, 1000000000);
 	else if (word)
-		value_error(r, r->word[0], word, "give 'error NS' or nothing");
+		value_error(r, r->word[0], word, "give 'error NS' or no argument");
 }
 
 /* Parses the directives serve, synced-host, port, stratum and sync-max-messages. */

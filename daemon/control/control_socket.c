@@ -78,8 +78,8 @@ static void close_connection(struct control *control,
 		peers_leave(control->peers, id);
 }
 
-/* Moves the connection of a participant, after its answer was sent, to control->participants,
- * where it has no time limit and is not closed for a new connection. */
+/* Moves a connection to control->participants, after a participant's request to join was answered.
+ * There, the connection has no time limit, and add_connection() does not close the connection. */
 static void keep_participant(struct control *control,
 			     struct control_connection *connection)
 {
@@ -104,8 +104,7 @@ static bool is_participant(const struct control *control,
 		connection < control->participants + PEERS_PARTICIPANTS_MAX;
 }
 
-/* Stores a connection in a free entry. If there is none, closes the
- * oldest connection and uses its entry. */
+/* Stores a connection in a free entry, or else closes the oldest connection and uses its entry. */
 static void add_connection(struct control *control, int fd)
 {
 	struct control_connection *connection = &control->connections[0];

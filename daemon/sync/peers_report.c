@@ -209,16 +209,14 @@ static json_t *report_logged(const struct peers *p, __u64 number)
 /*
  * Reports the exchanges with numbers above @after, which is less than UINT64_MAX.
  *
- * JSON: ids of this node; "life", an id that changes when exchange
- * numbers begin at 1 again; "first" and "last", the range of available
- * numbers; and "samples", oldest first: arrays of
- *
- *	number, cycles when the exchange was logged, t1, t2, t3, t4, local_error,
- *	remote_error, session, flags, fitted, kept, node, host, master,
- *	timeline, status, depth, has_line, base, base_ns, mult, as_of,
- *	error_ps, growth of the source's clock params, epoch of this node's
- *	clock, epoch of its cluster time, name of the source
- *
+ * JSON: ids of this node; "life", an id that changes when exchange numbers begin at 1
+ * again; "first" and "last", the range of available numbers; and "samples", the oldest
+ * first. Each sample is an array of: number of the exchange; cycles when it was logged;
+ * t1 to t4, local_error, remote_error, session and flags of struct tsct_exchange; 1 if the
+ * exchange is in the window of the source's fit, else 0; 1 if the fit uses it, else 0;
+ * node, host, master, epoch, status, depth and has_params of struct tsct_remote; base,
+ * base_ns, mult, as_of, error_ps and growth of the source's clock params; the epochs of
+ * this node's clock and of this node's cluster time; the name of the source.
  * Values of 64 bits are signed. The number of samples per report is limited: to get
  * the rest, pass the last reported number as @after.
  */

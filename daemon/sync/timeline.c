@@ -80,10 +80,8 @@ static void tick_master(struct peers *p)
 	p->urgent = true;
 }
 
-/*
- * Gets the bound of CLOCK_REALTIME's error to the cluster's time: the configured bound, or
- * else the bound to UTC in the published state. Returns false if no bound is known.
- */
+/* Gets the bound of CLOCK_REALTIME's error relative to the cluster's time: the configured bound,
+ * or else the bound relative to UTC in the published state. Returns false if none is known. */
 static bool realtime_bound(const struct peers *p, __u64 now, struct tsct_utc *ret)
 {
 	const struct tsct_clock_state *state = timekeeper_state(p->timekeeper);

@@ -36,7 +36,7 @@ static void add_value(const struct tsct_table *t, const struct tsct_column *c,
 	tsct_text_add(cell, text, strlen(text));
 }
 
-/* Appends a gap, and @text as a cell, padded by the length of @text before it is escaped. */
+/* Appends a space and a cell. @len: length of @text before it is escaped; sets the padding */
 static void add_cell(const struct tsct_table *t, const struct tsct_column *c, const char *text,
 		     size_t len, struct tsct_text *line)
 {

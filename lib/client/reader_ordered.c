@@ -35,9 +35,9 @@ static int scan_rings(struct tsct_reader *reader, __u64 until)
 	}
 	reader->since_scan = 0;
 	/*
-	 * @until UINT64_MAX requests all events published now. Events published later
-	 * may have any cycles, so after this scan no ring is known to be empty up to
-	 * any cycles: scanned_until is 0.
+	 * If @until is UINT64_MAX, the scan finds the events that are published by now.
+	 * Events with low cycles may still be published in the rings that were empty, so
+	 * scanned_until is 0: the next event may need another scan.
 	 */
 	reader->scanned_until = until == UINT64_MAX ? 0 : until;
 	return 0;

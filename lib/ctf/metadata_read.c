@@ -666,8 +666,8 @@ static const char *find_missing(enum tsct_metadata_group_id id, const void *obje
 	return NULL;
 }
 
-/* Links node @i to the first recording of its machine, nodes[i].same. Returns false if that
- * recording is not before @i, or refers to another first recording. */
+/* Links node @i to nodes[i].same - 1, the first recording of the same machine, if there is one.
+ * Returns false if the first recording is not before @i, or has `same` set. */
 static bool link_node(struct tsct_recorded_node *nodes, __u32 i)
 {
 	struct tsct_recorded_node *first;

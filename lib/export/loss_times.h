@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The times in which a recording lost events */
+/* The time intervals in which a recording lost events */
 #ifndef TSCT_LOSS_TIMES_H
 #define TSCT_LOSS_TIMES_H
 
@@ -16,16 +16,16 @@ struct tsct_loss_time {
 };
 
 /*
- * tsct_loss_times - find the times of losses, in the headers of all packets
- * @ends: for a merged recording, also add, for each file with events, the time after its
- *	recorder's end (member `over`). A recorder ended at the last error bound of its node, or
- *	at its node's last event if that is later.
- * @ret_times: the times, sorted by `from`; malloc'ed
+ * tsct_loss_times - find the time intervals of losses from the headers of all packets
+ * @ends: for a merged recording, also add, for each file with events, the interval after the
+ *	end of the file's recorder (member `over`): after the last error bound of the recorder's
+ *	node, or after the last event of that node, whichever is later
+ * @ret_times: the intervals, sorted by `from`; malloc'ed
  *
  * A header states how many events were lost until the recorder wrote the packet. The recorder
  * reads the rings in turns: events that it reads after a loss may be older than the loss, and so
- * may events in the packets before. Each time is long enough for all these events. If the end of
- * a file is missing, a time begins at the file's last event, or at the last flush of all files.
+ * may events in the packets before. Each interval is long enough for all these events. If the end
+ * of a file is missing, an interval begins at the file's last event or, if later, the last flush.
  * Returns 0 or -ENOMEM.
  */
 int tsct_loss_times(const struct tsct_trace *trace, bool ends, struct tsct_loss_time **ret_times,

@@ -12,13 +12,13 @@
 #include "lib/ctf/trace_reader.h"
 
 struct tsct_stack_frame {
-	__u64 address;		/* of the kernel; or offset in a program's file, bytes */
+	__u64 address;		/* kernel address, or offset in a program's file, bytes */
 	const char *build_id;	/* build id of the file, in hexadecimal; "": none */
 	const char *file;	/* path; "[kernel]" or "[MODULE]"; "": unknown */
 	const char *symbol;	/* "NAME+0x1c", as recorded; "": unknown */
 	/* set by tsct_stacks_name() (but `index` is the index among all frames) */
 	const char *name;	/* function, without an offset; NULL: not looked up yet */
-	char *own_name;		/* memory of `name`, which is to be freed; or NULL */
+	char *own_name;		/* memory of `name` to be freed; NULL: none */
 	__u64 offset;		/* bytes from the function's start */
 	bool is_found;
 	__u32 index;
@@ -35,7 +35,7 @@ struct tsct_stack {
 	__u32 nr, nr_kernel;	/* number of frames; nr_kernel: the kernel's, which come first */
 	__s32 refused;		/* TSCT_STACK_*_REFUSED; -1: unknown, of an older version */
 	struct tsct_stack_frame **frames;	/* innermost first */
-	char *numbers;		/* text of the frames' numbers, until `frames` is set; then NULL */
+	char *numbers;		/* numbers of the frames as text; NULL after `frames` is set */
 };
 
 struct tsct_stacks;

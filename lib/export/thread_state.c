@@ -24,7 +24,7 @@ struct tsct_state_row {
 	bool switched;
 	bool has_wakings;	/* for BLOCKED: each waking of the thread is recorded or lost */
 	bool waked;		/* for RUNNING: a waking since `from` is recorded, or hidden */
-	/* for BLOCKED: after the switch away, it may have become runnable without a waking */
+	/* for BLOCKED: the thread may have become runnable without a sched_waking event */
 	bool may_be_runnable;
 	__u64 from;
 	__u32 location, next;

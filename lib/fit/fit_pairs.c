@@ -24,9 +24,10 @@
  */
 #define SIGNIFICANT	2.24
 /*
- * Limit used in place of SIGNIFICANT if less than LEFT_MIN of the exchanges would remain
- * without the first exchanges of polls, because most polls are a single request: one fit in 200
- * drops most of its exchanges needlessly. A larger limit would miss more slow first places.
+ * Limit used in place of SIGNIFICANT if most polls are a single request, so that dropping
+ * the polls' first exchanges would leave less than the fraction LEFT_MIN of all exchanges. With
+ * this limit, if neither place is slower, one fit in 200 drops these exchanges needlessly. With
+ * a larger limit, more fits would keep first exchanges that are slower.
  */
 #define SIGNIFICANT_LEFT	2.8
 #define LEFT_MIN		0.4
@@ -35,7 +36,7 @@
  * poll interval, 2^-6 s */
 #define FOLLOWS_MAX_S	0x1p-7
 
-/* Differences of delays in one direction, the first exchange's minus the second's */
+/* Differences of delays in one direction, the first exchange's delay minus the second exchange's */
 struct differences {
 	unsigned int positive, negative;
 };

@@ -155,8 +155,8 @@ static tsct_s128 multiply(tsct_s128 a, __u64 u)
 	return (a >> 64) * u + (tsct_s128)((tsct_u128)(__u64)a * u >> 64);
 }
 
-/* Returns the global tick that the cubic @curve has at local tick curve->from + @d, in
- * 2^-64 ticks, counted from the global tick axis->global. */
+/* Returns the global time of the cubic @curve at local tick curve->from + @d, in units of
+ * 2^-64 ticks since axis->global. */
 static tsct_s128 curve_value(const struct tsct_mapping_curve *curve, __u64 d)
 {
 	const tsct_s128 *b = curve->b;
@@ -167,8 +167,8 @@ static tsct_s128 curve_value(const struct tsct_mapping_curve *curve, __u64 d)
 }
 
 /*
- * Returns the global tick, in 2^-64 ticks, at which the straight line of the curve
- * begins whose first local tick is curve->from + @d. The result is curve->start plus a
+ * Returns the global time, in units of 2^-64 ticks, at the begin of the curve's straight
+ * line whose first local tick is curve->from + @d. The result is curve->start plus a
  * multiple of 2^step, so that a line of 2^step local ticks rises by a whole number of
  * 2^-64 ticks per local tick, and ends exactly where the next line begins.
  */

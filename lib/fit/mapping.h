@@ -88,10 +88,10 @@ int tsct_axis_from_params(struct tsct_axis *ret_axis, __u64 base, __s64 base_ns,
 struct tsct_mapping_line {
 	__u64 from;		/* first local tick of the range */
 	__u64 len;		/* number of local ticks in the range */
-	__u64 base, frac;	/* global tick at `from`, and its fraction in 2^-64
-				 * ticks */
+	__u64 base, frac;	/* global time at `from`: whole ticks, and the fraction of
+				 * a tick in units of 2^-64 */
 	__u64 whole, mult;	/* global ticks per local tick: integer, and fraction in
-				 * 2^-64 */
+				 * units of 2^-64 */
 };
 
 /* Returns the global tick in which @local, a local tick in the line's range, begins. */
@@ -104,16 +104,15 @@ static inline __u64 tsct_mapping_line_at(const struct tsct_mapping_line *line,
 		(__u64)(((tsct_u128)d * line->mult + line->frac) >> 64);
 }
 
-/* A cubic in fixed point. Local tick t, with u = (t - from) / 2^bits in [0, 1), has the
- * global tick b[0] + u (b[1] + u (b[2] + u b[3])), in 2^-64 ticks since axis->global. */
+/* A cubic in fixed point. At local tick t, with u = (t - from) / 2^bits in [0, 1), the global
+ * time is b[0] + u (b[1] + u (b[2] + u b[3])), in units of 2^-64 ticks since axis->global. */
 struct tsct_mapping_curve {
 	tsct_s128 b[4];
-	/* global ticks at which the curve begins and ends, 2^-64 ticks since
-	 * axis->global */
+	/* global times of both ends of the curve, in units of 2^-64 ticks since axis->global */
 	tsct_s128 start;
 	tsct_s128 end;
-	tsct_u128 last_rate;	/* rate of the curve's last straight line, 2^-64 global
-				 * ticks per local tick */
+	tsct_u128 last_rate;	/* rate of the curve's last straight line, units of
+				 * 2^-64 global ticks per local tick */
 	/* first local tick of the curve, and number of local ticks on the curve */
 	__u64 from, len;
 	__u32 bits;

@@ -60,7 +60,7 @@ struct tsct_history_pairing {
 	__u64 raw_before, raw_after;	/* counter before and after MONOTONIC_RAW was read */
 	__s64 raw_ns;
 	__u64 rate_mult;		/* rate of MONOTONIC_RAW, 2^-56 ns per cycle */
-	__u64 rate_error_ppt;		/* bound of the relative error of rate_mult, 10^-12 */
+	__u64 rate_error_ppt;		/* bound of rate_mult's relative error, units of 10^-12 */
 	__s64 real_min_ns, real_max_ns;	/* REALTIME - MONOTONIC */
 	__s64 boot_min_ns, boot_max_ns;	/* BOOTTIME - MONOTONIC */
 	/* largest error bound of CLOCK_REALTIME relative to UTC meanwhile, ns; U64_MAX: unknown */
@@ -136,7 +136,7 @@ void tsct_history_writer_init(struct tsct_history_writer *writer,
 			      void *ctx);
 
 /*
- * tsct_history_feed - write the records that are final since the last call; call it after each tick
+ * tsct_history_feed - write the records that became final after the last call; call once per tick
  *
  * Returns false, without using @input, if the counter was reset or its source changed: the caller
  * then needs a new file and a new writer.
@@ -202,7 +202,7 @@ int tsct_history_boots(const char *dir, void (*boot)(void *ctx, const __u8 boot_
 struct tsct_history_time {
 	__s64 real_lo_ns, real_hi_ns;	/* CLOCK_REALTIME */
 	__u64 lo_cycles, hi_cycles;	/* the counter */
-	__u64 utc_error_ns;		/* error of CLOCK_REALTIME to UTC; U64_MAX: unknown */
+	__u64 utc_error_ns;		/* REALTIME's error relative to UTC, ns; U64_MAX: unknown */
 	bool has_cluster;
 	__s64 cluster_lo_ns, cluster_hi_ns;
 	__u64 cluster_master;

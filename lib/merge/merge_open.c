@@ -58,7 +58,7 @@ static int read_samples(struct tsct_merge *m, struct merge_in *in)
 	free(samples);
 	if (err == -E2BIG)
 		return merge_fail(m, -EINVAL, "%s: invalid sync samples: more than"
-				  " %d sources and epochs", in->info.path,
+				  " %d pairs of a source and an epoch", in->info.path,
 				  TSCT_SERIES_MAX);
 	if (err)
 		return merge_fail_errno(m, err);

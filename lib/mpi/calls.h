@@ -241,8 +241,8 @@ static inline void end_receive(const struct tsct_mpi_call *call,
 	tsct_mpi_unlock();
 }
 
-/* Ends a call that starts a receive (MPI_Irecv) or also a send (MPI_Isendrecv).
- * The lock must be held. */
+/* Follows the request of MPI_Irecv or MPI_Isendrecv after the call, or, if the call failed,
+ * drops the receive. The lock must be held. */
 static inline void end_irecv(const struct posted *posted, const MPI_Request *request,
 			     const struct tsct_mpi_sent *sent, int err)
 {
@@ -259,7 +259,7 @@ static inline void end_probe(const struct tsct_mpi_call *call, MPI_Comm handle,
 	end_message(call, known_comm(handle), found ? status : NULL);
 }
 
-/* Ends MPI_Mprobe, whose message is numbered as if it had been received. */
+/* After MPI_Mprobe: numbers the message as if received, or drops the receive if none was found. */
 static inline void end_mprobe(const struct posted *posted, const MPI_Message *message,
 			      const MPI_Status *status, bool found)
 {
@@ -404,7 +404,7 @@ static inline __u64 begin_comm(const struct tsct_mpi_call *call, MPI_Comm from)
 	return base;
 }
 
-/* Begins a call that only the members of @group make. They count these calls for the new id. */
+/* Records the begin of a call that only @group's members make, and counts it for the new id. */
 static inline __u64 begin_comm_group(const struct tsct_mpi_call *call, MPI_Comm from,
 				     MPI_Group group, int tag)
 {
@@ -436,7 +436,7 @@ static inline void end_comm(const struct tsct_mpi_call *call, MPI_Comm from,
 	tsct_mpi_emit(&call->end, &id, sizeof(id));
 }
 
-/* Ends MPI_Comm_idup, whose communicator is valid only when the request is complete. */
+/* Emits the end of MPI_Comm_idup. The communicator is valid only when the request is complete. */
 static inline void end_comm_idup(const struct tsct_mpi_call *call, MPI_Comm from,
 				 const MPI_Comm *to, const MPI_Request *request, __u64 base,
 				 int err)
@@ -463,7 +463,7 @@ static inline bool can_exchange(MPI_Comm inter)
 	return known && !tsct_mpi.partial;
 }
 
-/* Ends MPI_Intercomm_create. The id is made from hashes that both groups exchange. */
+/* Emits the end of MPI_Intercomm_create. The id is made from the hashes of both groups. */
 static inline void end_intercomm(const struct tsct_mpi_call *call, MPI_Comm local,
 				 const MPI_Comm *to, __u64 base, int err)
 {

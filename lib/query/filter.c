@@ -496,7 +496,8 @@ static int set_time(const char *option, const char *text, __s64 begin_ns,
 			"not a time; write a date as 2026-01-31");
 }
 
-/* Returns true if @node is selected. A second recording of one node has its own number. */
+/* Returns true if the recording with node number @node, or the first recording of the same
+ * node, is selected. Each recording of one node has a number of its own. */
 static bool is_node_wanted(const struct tsct_selection *sel, __u32 node)
 {
 	__u32 i;

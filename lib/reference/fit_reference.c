@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The reference fits: linear, spline, and itc, which is one of these two by the number
- * of sessions. All drop the tenth of the exchanges with the longest local round trips:
- * linear of all exchanges, spline and itc of each session.
+ * The reference fits: linear, spline, and itc. With no or two sessions, itc is a line of
+ * linear regression, else a spline. The exchanges with the longest local round trips are
+ * dropped: a tenth of each session, or, where sessions are not used, a tenth of all exchanges.
  */
 #include "lib/fit/fit_plane.h"
 
@@ -22,8 +22,8 @@ static int compare_rtts(const void *a, const void *b, void *exchanges)
 	return i > k ? -1 : 1;
 }
 
-/* Clears @keep of the tenth of the kept exchanges that has the longest round
- * trips. @index: scratch memory for @nr numbers */
+/* Clears the flags in @keep of a tenth of the kept exchanges: of those with the longest
+ * round trips. @index: scratch memory for @nr numbers */
 static void drop_longest_tenth(const struct tsct_exchange *x, unsigned int nr,
 			       bool *keep, unsigned int *index)
 {

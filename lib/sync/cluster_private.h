@@ -41,7 +41,7 @@ struct tsct_source_params {
 				 * time.point, ns */
 	double growth;		/* linear growth of the error bound, ns per cycle */
 	double wander;		/* quadratic growth of the error bound, ns per cycle
-				 * squared: `wander` of struct tsct_fit in ns */
+				 * squared, from `wander` of struct tsct_fit */
 	double phi;		/* limit of the growth due to wander: the error bound
 				 * uses min(wander * d, phi) * d at d cycles from
 				 * time.point; ns per cycle */

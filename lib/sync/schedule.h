@@ -20,11 +20,11 @@
 #define TSCT_MEMBERS_MAX	1024
 #define TSCT_MEMBER_NAME	48
 
-/* Least time for which a member is present after its last request, us */
+/* Least time after its last request for which a member counts as present, us */
 #define TSCT_MEMBER_TIMEOUT_US	60000000
 
-/* Returns the time for which a member is present after its last request, us: two poll intervals
- * of 2^poll s, as the member announces. @poll: 0 for a member that is not trusted */
+/* Returns the time after its last request for which a member counts as present, us: two poll
+ * intervals of 2^@poll s or more. @poll: as the member announces; 0 if it is not trusted */
 static inline __u64 tsct_member_timeout_us(int poll)
 {
 	const __u64 polls_us = 2000000ULL << (poll < 0 ? 0 : poll > 17 ? 17 : poll);

@@ -132,7 +132,7 @@ grep -qx 'event tick: disabled' out || fail "no line about the tick: $(cat out)"
 trace-ctl channel enable sample '*' >out || fail "enable"
 [ "$(cat out)" = 'event tick: enabled' ] || fail "enable: $(cat out)"
 ! trace-ctl channel disable sample work_begin 2>out || fail "an event without switch"
-grep -q "no event with a switch matches 'work_begin'" out || fail "no reason"
+grep -q "no event that can be enabled or disabled matches 'work_begin'" out || fail "no reason"
 ! trace-ctl channel disable nothing tick 2>out || fail "no such channel"
 rmmod tsctrace-sample
 

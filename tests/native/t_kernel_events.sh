@@ -240,7 +240,7 @@ for pattern in "$work/probed" "$work/probed:*" "$work/probed:job?:start"; do
 	[ "$(cat "$work/out")" = "usdt:$work/probed:jobs:start(arg1=arg1:u64,arg2=arg2:s32)" ] ||
 		fail "USDT probes of a program: $(cat "$work/out")"
 done
-run_says 1 'probed: nothing matches' list "usdt:$work/probed:other:*"
+run_says 1 'probed: no function or probe matches' list "usdt:$work/probed:other:*"
 run_says 1 'probed.c: not a program or library' list "uprobe:$work/probed.c:*"
 run_says 1 'nowhere: No such file' list "uprobe:nowhere:*"
 

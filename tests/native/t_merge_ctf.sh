@@ -107,7 +107,7 @@ ok "types in both byte orders, clocks, losses, many classes, the kernel's events
 other=00000000000000000000000000000001
 make types "$work/other" "$other" le
 refused "no history of the clocks of boot $other of node-b is in $work/world" "$work/other"
-refused 'its clock .monotonic. is unknown: no history' "$work/other"
+refused 'clock .monotonic. cannot be converted: no history' "$work/other"
 refused "other: the time .* no history of the clocks" "$work/b" "$work/other"
 gives 0 -q -o "$work/m8" --force "$work/b" "$work/other"
 "$ctl" dump --json "$work/m8" | grep -c '"stamp"' >"$work/out" || fail "one of two without a history"
@@ -119,7 +119,7 @@ says 'times without an error bound, as the trace states them'
 mkdir "$work/odd"
 sed 's/monotonic/odd/g' "$work/le/metadata" >"$work/odd/metadata"
 cp "$work/le/chan_3" "$work/odd/"
-refused "clock 'odd' is unknown: its name is of no clock of the kernel.*--clock" "$work/odd"
+refused "clock 'odd' cannot be converted: its name is of no clock of the kernel.*--clock" "$work/odd"
 gives 0 -o "$work/m6" --clock monotonic "$work/odd"
 compare "$work/m6" "$work/odd" >"$work/out" || fail "--clock"
 # Events before the history, and a clock of a time namespace

@@ -19,8 +19,8 @@ ok "without a daemon"
 
 # --- wrong usage --------------------------------------------------------------------------
 run_says 2 "no number; give numbers of the clock" time
-run_says 2 "need '-' in place of numbers" time --column 2 5
-run_says 2 "need '-' in place of numbers" time --to utc 5 6
+run_says 2 "give '-' instead of numbers" time --column 2 5
+run_says 2 "give '-' instead of numbers" time --to utc 5 6
 run_says 2 "exclude each other" time --json -
 run_says 2 "takes no number" time --list 5
 for bad in wall 1 ''; do

@@ -219,7 +219,7 @@ TEST(test_duplicates)
 	ck_assert_int_eq(load("synced-cluster error 0"), -EINVAL);
 	ck_assert_ptr_nonnull(strstr(errors, "from 1 to 1000000000"));
 	ck_assert_int_eq(load("synced-cluster 500"), -EINVAL);
-	ck_assert_ptr_nonnull(strstr(errors, "give 'error NS' or nothing"));
+	ck_assert_ptr_nonnull(strstr(errors, "give 'error NS' or no argument"));
 	ck_assert_int_eq(load("synced-cluster error 500"), 0);
 	ck_assert_uint_eq(config->synced_error_ns, 500);
 	ck_assert_int_eq(load("synced-cluster"), 0);

@@ -26,7 +26,7 @@ unsigned int built_in_select(const char *name);
 void built_in_each(void (*print)(void *context, const char *name, const char *fields),
 		   void *context);
 
-/* Prints the names of events and groups with descriptions, one per line. */
+/* Prints a line for each event, with its description, and for each group, with its events. */
 void built_in_list(FILE *to);
 
 /* Returns true if one of @patterns, separated by commas, matches @name or @other. */

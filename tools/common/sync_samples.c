@@ -43,8 +43,8 @@ int sync_samples_open(const char *dir, struct sync_samples *r)
 		return 0;
 	}
 	if (err == -E2BIG)
-		ctl_error("%s: sync samples of more than %d sources and epochs: the recording"
-			  " is corrupt", dir, TSCT_SERIES_MAX);
+		ctl_error("%s: the sync samples have more than %d pairs of a source and an"
+			  " epoch: the recording is corrupt", dir, TSCT_SERIES_MAX);
 	else
 		ctl_error("%s: %s", dir, strerror(-err));
 	sync_samples_close(r);

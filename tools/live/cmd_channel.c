@@ -376,7 +376,7 @@ static int switch_channel(struct channel_list *all, const struct channel_options
 		return EXIT_FAILED;
 	if (c->provider != CHANNEL_PROVIDER_MODULE)
 		return ctl_fail(EXIT_FAILED, "%s: not a channel of a kernel module, "
-			"so its events have no switch", c->info.name);
+			"so its events cannot be enabled or disabled", c->info.name);
 	ret = tsct_channel_open_id(NULL, c->info.id, 0, &channel);
 	if (ret) {
 		ctl_error("%s", tsct_channel_error(channel));
@@ -388,7 +388,7 @@ static int switch_channel(struct channel_list *all, const struct channel_options
 		ctl_error("%s: %s failed: %s", c->info.name,
 			w->action, strerror(-ret));
 	else if (!ret)
-		ctl_error("%s: no event with a switch matches "
+		ctl_error("%s: no event that can be enabled or disabled matches "
 			"'%s'", c->info.name, w->event);
 	tsct_channel_close(channel);
 	return ret > 0 ? EXIT_DONE : EXIT_FAILED;

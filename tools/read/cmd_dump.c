@@ -304,8 +304,8 @@ static int dump_events(struct dump *d)
 	return ret == -EINTR ? 0 : ret;
 }
 
-/* Prints an error if no event matches the filter. Only here does a wrong thread ID cause an
- * error, because a recording does not list its threads at its begin. */
+/* Prints an error if no event matches the filter. A wrong thread ID is found only here, after
+ * all events were read, because a recording has no list of its threads. */
 static void report_no_match(const struct dump *d)
 {
 	if (d->filter.threads.nr)

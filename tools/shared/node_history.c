@@ -94,7 +94,7 @@ int node_history_open(const char *dir, const __u8 *boot, struct tsct_history **r
 		return ctl_fail(EXIT_FAILED, "%s: %s", path, why);
 	if (found.foreign_files)
 		ctl_error("%s: %s%s", path, found.foreign, found.foreign_files > 1 ?
-			  ", and more files like that" : "");
+			  ", and further files were not read" : "");
 	if (found.damaged_records)
 		ctl_error("%s: %u damaged records are left out: their times are unknown", path,
 			  found.damaged_records);

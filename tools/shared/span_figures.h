@@ -47,7 +47,7 @@ struct span_figures {
 /* Counts a span that tsct_export_walk() passed to x->closed(). Returns 0 or -ENOMEM. */
 int span_figures_add(struct span_figures *f, const struct tsct_closed_span *span);
 
-/* Sorts the groups by the sum of their lengths, the largest first. Call it after the last span. */
+/* Sorts the groups by total length of spans, the longest first. Call it after the last span. */
 void span_figures_sort(struct span_figures *f);
 void span_figures_free(struct span_figures *f);
 

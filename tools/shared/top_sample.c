@@ -90,7 +90,7 @@ int top_sample_read(const struct top_sample *before, struct top_sample *sample, 
 	channel_list_open(&all, false);
 	begin = tsct_monotonic_ns();
 	error = channel_list_read(&all);
-	/* A provider may take long to answer: use the middle between request and answer. */
+	/* Providers may take long: the sample's time is halfway from the request to the answers. */
 	sample->time_ns = begin + (tsct_monotonic_ns() - begin) / 2;
 	if (before->time_ns)
 		sample->seconds = (double)(sample->time_ns - before->time_ns) / 1e9;

@@ -37,7 +37,8 @@
 #define TSCT_RESERVED_VERSION	2	/* version of the layout */
 #define TSCT_RESERVED_CHANNELS	64	/* largest number of channels */
 #define TSCT_RESERVED_CLOCKS	2	/* number of places for copies of the clock */
-/* bytes of struct tsct_clock_copy and tsct_clock_cpu (section 4), which the module only copies */
+/* bytes of struct tsct_clock_copy and of struct tsct_clock_cpu (section 4): the module copies
+ * these structs without their definitions */
 #define TSCT_RESERVED_COPY_SIZE	8192
 #define TSCT_RESERVED_CPU_SIZE	16
 

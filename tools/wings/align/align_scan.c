@@ -277,8 +277,8 @@ static int add_ticks(struct align_input *in, __u64 ticks, __u64 per_second)
 
 	if (ns <= ALIGN_TIME_MAX && (__u64)(ns - theirs) > in->skew_ns)
 		in->skew_ns = (__u64)(ns - theirs);
-	return ns > ALIGN_TIME_MAX ? align_refuse(in, "%llu ticks are no time: the file is damaged",
-					    ticks) : align_add_time(in, (__s64)ns);
+	return ns > ALIGN_TIME_MAX ? align_refuse(in, "%llu ticks is not a valid time: the file is"
+					    " damaged", ticks) : align_add_time(in, (__s64)ns);
 }
 
 static int scan_fuchsia(struct align_input *in, FILE *file)
@@ -424,8 +424,8 @@ int align_scan(struct align_input *in)
 		err = align_refuse(in, "the export of a merged recording without cluster time; "
 				   "give an export of each node's recording");
 	if (!err && in->ours && in->recorded_ns > ALIGN_TIME_MAX)
-		err = align_refuse(in, "the error bound of its times is unknown: the recorder "
-				   "had no synchronized clock");
+		err = align_refuse(in, "the error bound of the file's times is unknown: the "
+				   "recorder had no synchronized clock");
 	if (!err && in->clock == ALIGN_UNNAMED)
 		err = align_refuse(in, "%s does not name its clock; give --clock before it: %s",
 				   align_kind_names[in->kind],

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The spans of a recording by name. The memory grows only with the number of names and of different
- * lengths of their spans: blocks get longer until they cover the recording's time. */
+ * lengths of their spans: the recording's time is cut into at most COMPARE_BLOCKS blocks of one
+ * length, which is doubled whenever the blocks no longer cover that time. */
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 #include "lib/base/hash.h"
 #include "tools/common/output_file.h"
 
-#define WIDTH_NS	1024	/* of a block at first */
+#define WIDTH_NS	1024	/* initial length of a block, ns */
 
 /* ---- cells -------------------------------------------------------------------- */
 
@@ -37,7 +38,7 @@ static int add_cell(struct compare_spans *s, const struct compare_cell *add)
 	return tsct_array_add(&s->cells, &s->nr_cells, add, sizeof(*add));
 }
 
-/* Doubles the length of the blocks, and joins the cells accordingly. */
+/* Doubles the length of the blocks, and joins the cells of each two old blocks. */
 static int widen(struct compare_side *side)
 {
 	struct compare_cell *cells, cell;
@@ -135,7 +136,7 @@ static bool is_wanted(const struct compare_side *side, const struct tsct_closed_
 		tsct_where_matches(side->selection.where, span->begin_event, span->end_event));
 }
 
-/* If the span's ends are on two nodes, stores the error bound of its length. */
+/* If a span begins and ends on different nodes, stores the error bound of the span's length. */
 static void note_error(const struct compare_side *side, struct compare_spans *s,
 		       const struct tsct_closed_span *span)
 {

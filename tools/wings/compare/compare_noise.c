@@ -246,7 +246,7 @@ enum compare_outcome compare_possible(const struct compare_estimate *a,
 	return !is_number(figure) && (a->unknown || b->unknown) ? COMPARE_UNKNOWN : COMPARE_SAME;
 }
 
-/* Returns by how much the clocks' errors can change a figure's difference. */
+/* Returns by how much clock errors can change the difference of @figure between @a and @b. */
 static double bound_of(const struct compare_estimate *a, const struct compare_estimate *b,
 		       enum compare_figure figure)
 {

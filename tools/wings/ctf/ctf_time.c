@@ -11,7 +11,7 @@
 #include "ctf.h"
 
 #define GIGA	1000000000LL
-/* Largest difference between a tracer's REALTIME - MONOTONIC and that in the history, ns */
+/* Largest allowed difference of REALTIME - MONOTONIC between a trace and the history, ns */
 #define OFFSET_MAX_NS	10000000LL
 
 /* ---- the clock ---------------------------------------------------------------------- */
@@ -77,7 +77,7 @@ int ctf_clock_init(struct ctf_node *node, struct ctf_clock *c, const bt_clock_cl
 	if (c->clock < 0)
 		c->clock = o->clock;
 	if (!c->hz)
-		return ctf_fail(node->status, -EBADMSG, "its clock '%s' has no frequency", c->name);
+		return ctf_fail(node->status, -EBADMSG, "clock '%s' has no frequency", c->name);
 	if (has_uid)
 		bt_clock_class_get_opt_precision(class, &c->precision);
 	else
@@ -87,7 +87,7 @@ int ctf_clock_init(struct ctf_node *node, struct ctf_clock *c, const bt_clock_cl
 	if (__builtin_mul_overflow(s, GIGA, &c->offset_ns) ||
 	    __builtin_add_overflow(c->offset_ns, (__s64)((unsigned __int128)cycles * GIGA / c->hz),
 				   &c->offset_ns))
-		return ctf_fail(node->status, -EBADMSG, "its clock '%s' has an impossible offset",
+		return ctf_fail(node->status, -EBADMSG, "clock '%s' has an impossible offset",
 				c->name);
 	if (uuid)
 		memcpy(boot, uuid, 16);
@@ -184,7 +184,7 @@ static int check_offset(struct ctf_node *node, struct ctf_clock *c, __s64 lo,
 		stated > t->real_hi_ns ? stated - t->real_hi_ns : 0;
 	if (off <= OFFSET_MAX_NS || node->job->force)
 		return 0;
-	return ctf_fail(node->status, -EINVAL, "its clock '%s' is %.3f s from that of the"
+	return ctf_fail(node->status, -EINVAL, "clock '%s' is %.3f s from that of the"
 			" node's history: it was recorded in a time namespace, or CLOCK_REALTIME"
 			" was set after tracing began; use --force to take the history's", c->name,
 			(double)(stated < t->real_lo_ns ? -off : off) / 1e9);
@@ -206,9 +206,9 @@ static int take_stated(struct ctf_node *node, const struct ctf_clock *c, __u64 v
 		       int err, struct ctf_time *ret)
 {
 	if (!node->job->force)
-		return ctf_fail(node->status, -EINVAL, "the time %llu of its clock '%s' is"
-				" unknown: %s; or use --force to take times as the trace states"
-				" them, without error bounds", value, c->name,
+		return ctf_fail(node->status, -EINVAL, "the time %llu of clock '%s' cannot"
+				" be converted: %s; or use --force to take times as the trace"
+				" states them, without error bounds", value, c->name,
 				reason(node, c, err));
 	if (!node->unknown++)
 		ctf_note(node->status, "times without an error bound, as the trace states them:"
@@ -230,7 +230,7 @@ int ctf_time_of(struct ctf_node *node, struct ctf_clock *c, __u64 value, struct 
 	int err = value_ns(c, value, &lo, &hi);
 
 	if (err)
-		return ctf_fail(node->status, -EBADMSG, "the time %llu of its clock '%s' is"
+		return ctf_fail(node->status, -EBADMSG, "the time %llu of clock '%s' is"
 				" impossible", value, c->name);
 	err = c->clock < 0 || !node->history ? -ENOENT :
 		tsct_history_convert(node->history, (enum tsct_history_clock)c->clock,
@@ -243,8 +243,8 @@ int ctf_time_of(struct ctf_node *node, struct ctf_clock *c, __u64 value, struct 
 	else
 		node->status->off_timeline = true;
 	if (node->status->off_timeline)
-		return ctf_fail(node->status, -EINVAL, "the time %llu of its clock '%s' is"
-				" unknown: %s", value, c->name, reason(node, c, err));
+		return ctf_fail(node->status, -EINVAL, "the time %llu of clock '%s' cannot"
+				" be converted: %s", value, c->name, reason(node, c, err));
 	if (!err && node->job->cluster)
 		err = check_timeline(node, t, nr);
 	if (err)
@@ -262,7 +262,7 @@ int ctf_time_of(struct ctf_node *node, struct ctf_clock *c, __u64 value, struct 
 		ret->utc_ns = max(ret->utc_ns, t[i].utc_error_ns);
 	}
 	if (from < 0)
-		return ctf_fail(node->status, -EBADMSG, "the time %llu of its clock '%s' is"
+		return ctf_fail(node->status, -EBADMSG, "the time %llu of clock '%s' is"
 				" before 1970", value, c->name);
 	middle = node_history_middle(from, until);
 	ret->error_ns = middle.error_ns;

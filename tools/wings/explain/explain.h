@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of trace-ctl explain: the command, the splitting of times, and output */
+/* The source files of trace-ctl explain: the command, splitting of times, and output */
 #ifndef EXPLAIN_H
 #define EXPLAIN_H
 

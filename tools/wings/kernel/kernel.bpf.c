@@ -256,7 +256,7 @@ int BPF_PROG(on_sched_process_exec, struct task_struct *task, int old_tid,
 	if (!wanted_current())
 		return 0;
 	all.e.old_tid = old_tid;
-	/* Conditions read WHERE_TEXT_MAX bytes, even if the name is shorter. */
+	/* Conditions may read WHERE_TEXT_MAX bytes, even if the name is shorter: set all. */
 	__builtin_memset(all.e.filename, 0, WHERE_TEXT_MAX);
 	size = bpf_probe_read_kernel_str(all.e.filename, sizeof(all.e.filename),
 					 binprm->filename);

@@ -168,7 +168,8 @@ int program_probes_each(const char *pattern, void (*print)(void *context, const 
 		else
 			list_functions(&l);
 		print_lines(&l, print, context);
-		bpf_errors_fail(0, l.no_memory ? "out of memory" : "%s: nothing matches", path);
+		bpf_errors_fail(0, l.no_memory ? "out of memory" :
+				"%s: no function or probe matches", path);
 	}
 	program_close(l.file);
 	free(prefix);

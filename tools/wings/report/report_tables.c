@@ -216,7 +216,7 @@ static void put_events(const struct report *r, FILE *to)
 
 /* ---- lost events -------------------------------------------------------------- */
 
-/* Writes when events of a stream were lost on a CPU and, if known, the number of gaps. */
+/* Writes the time range of a stream's losses on a CPU, and the number of gaps, if known. */
 static void put_when(const struct report *r, FILE *to, __u32 stream, __u32 location)
 {
 	__s64 from = 0, until = 0;

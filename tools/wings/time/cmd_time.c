@@ -98,7 +98,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 				   "no number; give numbers of the clock, or '-' to rewrite "
 				   "standard input");
 		if ((o->csv || o->column || o->has_to) && (o->nr != 1 || strcmp(*o->numbers, "-")))
-			argp_error(state, "--column, --csv and --to need '-' in place of numbers");
+			argp_error(state, "--column, --csv and --to rewrite standard input: give "
+				   "'-' instead of numbers");
 		if (o->json && o->nr == 1 && !strcmp(*o->numbers, "-"))
 			argp_error(state, "--json and '-' exclude each other; use one");
 		return 0;
@@ -295,7 +296,7 @@ struct rewrite {
 	struct tsct_history *history;
 	__u64 done, unknown, ambiguous, extrapolated, error_ns;
 	int err;		/* error code of the first number whose time is unknown */
-	char first_unknown[64], first_ambiguous[64];	/* text of the first of each */
+	char first_unknown[64], first_ambiguous[64];	/* texts of numbers */
 };
 
 /* Finds column o->column of a line. Returns false if the line has fewer columns. */
@@ -403,7 +404,7 @@ static int rewrite_stream(const struct time_options *o, struct tsct_history *his
 			  o->to == TO_UTC ? "UTC" : o->to == TO_CLUSTER ? "the cluster's time" :
 			  "CLOCK_REALTIME");
 	if (s.extrapolated)
-		ctl_error("%llu of these extrapolated: times after the last sample of the clock",
+		ctl_error("%llu of these are extrapolated: times after the clock's last sample",
 			  s.extrapolated);
 	if (s.ambiguous)
 		ctl_error("%llu number%s left as before: ambiguous, the clock had that value "

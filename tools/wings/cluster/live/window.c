@@ -179,7 +179,7 @@ static void note_reach(struct live_window *w, const struct live_event *e)
 bool live_window_next(struct live_window *w, __s64 now_ns, struct live_event *ret)
 {
 	const __s64 ns = w->order.nr ? w->waiting[w->cursors[0].index].ns : INT64_MAX;
-	/* passed_ns is INT64_MAX if events of no node are waited for. */
+	/* passed_ns is INT64_MAX if there is no node whose events must be waited for. */
 	const bool waits = ns >= w->passed_ns && w->passed_ns != INT64_MAX;
 
 	force_arrivals(w, now_ns);
