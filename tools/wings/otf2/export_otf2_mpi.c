@@ -60,15 +60,17 @@ OTF2_RegionRole tsct_otf2_mpi_region(const struct tsct_event_def *def)
 /* Returns the communicator with the id @id. Adds a new one if there is none. NULL: out of memory */
 static struct otf2_mpi_comm *get_comm(struct otf2_mpi *mpi, __u64 id)
 {
-	const __u32 nr = (__u32)mpi->ids.nr, at = tsct_index_add(&mpi->ids, id, 0);
+	const __u32 at = tsct_index_find(&mpi->ids, id, 0);
 	struct otf2_mpi_comm *comm;
 
-	if (at == TSCT_INDEX_NONE)
-		return NULL;
-	if (at < nr)
+	if (at != TSCT_INDEX_NONE)
 		return &mpi->comms[at];
-	comm = tsct_array_next(&mpi->comms, nr, sizeof(*comm));
-	return comm ? memset(comm, 0, sizeof(*comm)) : NULL;
+	/* Allocates the element before adding the id, because tsct_otf2_mpi_free() reads an
+	 * element for each id. */
+	comm = tsct_array_next(&mpi->comms, mpi->ids.nr, sizeof(*comm));
+	if (!comm || tsct_index_add(&mpi->ids, id, 0) == TSCT_INDEX_NONE)
+		return NULL;
+	return memset(comm, 0, sizeof(*comm));
 }
 
 /* Stores the name that an event gives to its communicator, in place of any earlier name. */
@@ -211,7 +213,7 @@ void tsct_otf2_mpi_free(struct otf2_mpi *mpi)
 {
 	__u32 i;
 
-	for (i = 0; i < mpi->ids.nr && mpi->comms; i++)
+	for (i = 0; i < mpi->ids.nr; i++)
 		free(mpi->comms[i].name);
 	tsct_index_free(&mpi->ids);
 	free(mpi->comms);
