@@ -127,10 +127,11 @@ run_qemu() {	# ARG...
 		"${more[@]}" "$@" </dev/null
 }
 
-# Waits for the guest's request, and has QEMU save the guest and quit.
+# Waits for the guest's request, and has QEMU stop the guest, save it and quit. While a guest
+# runs, an emulated CPU's last stores may be missing in the saved memory.
 save_guest() {
 	until grep -q '^take a snapshot' "$console"; do sleep 0.2; done
-	printf 'migrate "exec:cat >%s/state"\nquit\n' "$saved" >"$saved/monitor.in"
+	printf 'stop\nmigrate "exec:cat >%s/state"\nquit\n' "$saved" >"$saved/monitor.in"
 }
 
 restore_guest() {
@@ -139,7 +140,9 @@ restore_guest() {
 	mkfifo "$saved/monitor.in" "$saved/monitor.out"
 	save_guest &
 	pid=$!
+	# Without the global state, the saved guest runs when it is restored.
 	run_qemu -device vmgenid,guid=11111111-1111-4111-8111-111111111111 \
+		-global migration.store-global-state=off \
 		-chardev "pipe,id=monitor,path=$saved/monitor" -mon monitor || status=$?
 	kill "$pid" 2>/dev/null || true
 	wait "$pid" || true
