@@ -169,16 +169,18 @@ static double read_element(const json_t *row, unsigned int i)
 /* Returns the curve's value at time @x, s, interpolated between the curve's points. */
 static double curve_at(const struct series *s, double x)
 {
-	double pos, part;
-	unsigned int i;
+	unsigned int i = 0;
+	double part;
 
-	if (s->nr_curve < 2 || !(s->curve_x[s->nr_curve - 1] > s->curve_x[0]))
+	if (s->nr_curve < 2)
 		return s->nr_curve ? s->curve[0] : 0;
-	pos = (x - s->curve_x[0]) / (s->curve_x[s->nr_curve - 1] -
-				     s->curve_x[0]) * (s->nr_curve - 1);
-	pos = fmin(fmax(pos, 0), s->nr_curve - 1.000001);
-	i = (unsigned int)pos;
-	part = pos - i;
+	/* The distances of the points differ where a point could not be computed. */
+	while (i + 2 < s->nr_curve && x > s->curve_x[i + 1])
+		i++;
+	if (!(s->curve_x[i + 1] > s->curve_x[i]))
+		return s->curve[i];
+	part = (x - s->curve_x[i]) / (s->curve_x[i + 1] - s->curve_x[i]);
+	part = fmin(fmax(part, 0), 1);
 	return s->curve[i] * (1 - part) + s->curve[i + 1] * part;
 }
 
@@ -240,18 +242,28 @@ static void widen_chart(const double *v, unsigned int nr, const bool *only,
 	}
 }
 
-static void draw_marks(const struct chart *chart, const struct series *s,
-		       const double *x, const double *y)
+/* Returns the number of marks that are outside of the chart. */
+static unsigned int draw_marks(const struct chart *chart, const struct series *s,
+			       const double *x, const double *y)
 {
+	unsigned int i, outside = 0;
 	char hint[128];
-	unsigned int i;
 
 	for (i = 0; i < s->nr; i++) {
+		outside += !(x[i] >= chart->x_min && x[i] <= chart->x_max &&
+			     y[i] >= chart->y_min && y[i] <= chart->y_max);
 		snprintf(hint, sizeof(hint), "%.1f ns, round trip %.1f us%s",
 			 y[i], s->rtt[i] / 1e3, s->kept[i] ? "" : ", dropped");
 		chart_mark(chart, x[i], y[i], s->kept[i] ? "kept" : "dropped",
 			   hint);
 	}
+	return outside;
+}
+
+static void print_outside(FILE *to, unsigned int outside)
+{
+	if (outside)
+		fprintf(to, "<p class=\"note\">%u exchanges are outside of the chart.</p>\n", outside);
 }
 
 static void draw_offsets(FILE *to, const struct series *s, const char *x_title)
@@ -265,6 +277,7 @@ static void draw_offsets(FILE *to, const struct series *s, const char *x_title)
 	/* The y axis covers the error bound of only the curve's last point: earlier points
 	 * may have much larger bounds, with which the offsets would be invisibly small. */
 	const unsigned int late = s->nr_curve ? s->nr_curve - 1 : 0;
+	unsigned int outside;
 
 	widen_chart(s->x, s->nr, NULL, &chart.x_min, &chart.x_max);
 	widen_chart(s->offset, s->nr, s->kept, &chart.y_min, &chart.y_max);
@@ -276,9 +289,10 @@ static void draw_offsets(FILE *to, const struct series *s, const char *x_title)
 	chart_pad(&chart.y_min, &chart.y_max);
 	chart_begin(&chart);
 	chart_band(&chart, s->curve_x, s->low, s->high, s->nr_curve, "bound");
-	draw_marks(&chart, s, s->x, s->offset);
+	outside = draw_marks(&chart, s, s->x, s->offset);
 	chart_line(&chart, s->curve_x, s->curve, s->nr_curve, "fit");
 	chart_end(&chart);
+	print_outside(to, outside);
 }
 
 static void draw_residuals(FILE *to, const struct series *s)
@@ -289,14 +303,16 @@ static void draw_residuals(FILE *to, const struct series *s)
 		.x_min = INFINITY, .x_max = -INFINITY, .y_min = INFINITY,
 		.y_max = -INFINITY,
 	};
+	unsigned int outside;
 
 	widen_chart(s->rtt, s->nr, s->kept, &chart.x_min, &chart.x_max);
 	widen_chart(s->residual, s->nr, s->kept, &chart.y_min, &chart.y_max);
 	chart_pad(&chart.x_min, &chart.x_max);
 	chart_pad(&chart.y_min, &chart.y_max);
 	chart_begin(&chart);
-	draw_marks(&chart, s, s->rtt, s->residual);
+	outside = draw_marks(&chart, s, s->rtt, s->residual);
 	chart_end(&chart);
+	print_outside(to, outside);
 }
 
 static void print_fit(FILE *to, const json_t *fit)
