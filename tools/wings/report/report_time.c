@@ -91,36 +91,38 @@ int report_get_bounds(const struct report *r, __u32 node, struct report_bounds *
 	return 0;
 }
 
-/* Converts the known error bounds to points of a chart: x in s since the
- * recording began, y in units of @unit_ns. Returns the number of points. */
+/* Converts the known error bounds from point *@at on to points of a chart, up to the next unknown
+ * one: x in s since the recording began, y in units of @unit_ns. Sets *@at to the first point
+ * after these. Returns the number of points. */
 static unsigned int chart_points(const struct report *r, const struct report_bounds *b,
-				 double unit_ns, double *x, double *y)
+				 double unit_ns, unsigned int *at, double *x, double *y)
 {
-	unsigned int k, nr = 0;
+	unsigned int k = *at, nr = 0;
 
-	for (k = 0; k < b->nr; k++) {
-		if (b->points[k].error_ns == UINT64_MAX)
-			continue;
-		x[nr] = ((double)b->points[k].ns - (double)r->x.begin_ns) / 1e9;
+	while (k < b->nr && b->points[k].error_ns == UINT64_MAX)
+		k++;
+	for (; k < b->nr && b->points[k].error_ns != UINT64_MAX; k++) {
+		x[nr] = (double)(__s64)((__u64)b->points[k].ns - (__u64)r->x.begin_ns) / 1e9;
 		y[nr++] = (double)b->points[k].error_ns / unit_ns;
 	}
+	*at = k;
 	return nr;
 }
 
-/* Draws the error bounds of a node. If @style is NULL, only widens the chart's
- * ranges so that the bounds are visible. Returns 0 or -ENOMEM. */
+/* Draws the error bounds of a node: one line for each time in which they are known. If @style is
+ * NULL, only widens the chart's ranges so that the bounds are visible. Returns 0 or -ENOMEM. */
 static int draw_node(struct chart *chart, const struct report *r, __u32 node, double unit_ns,
 		     const char *style)
 {
 	struct report_bounds b;
-	unsigned int k, nr;
+	unsigned int k, nr, at = 0;
 	double *x = NULL;
 	int err = report_get_bounds(r, node, &b);
 
 	if (!err && !(x = calloc(2 * b.nr + 1, sizeof(*x))))
 		err = -ENOMEM;
-	if (!err) {
-		nr = chart_points(r, &b, unit_ns, x, x + b.nr);
+	while (!err && at < b.nr) {
+		nr = chart_points(r, &b, unit_ns, &at, x, x + b.nr);
 		for (k = 0; k < nr && !style; k++) {
 			chart->x_min = fmin(chart->x_min, x[k]);
 			chart->x_max = fmax(chart->x_max, x[k]);
@@ -170,6 +172,7 @@ static int draw_bounds(const struct report *r, FILE *to)
 		err = draw_node(&chart, r, i, unit->ns, style);
 	}
 	chart_end(&chart);
+	fputs("<p class=\"note\">Where a node has no line, the bound is unknown.</p>\n", to);
 	return err;
 }
 
@@ -183,6 +186,8 @@ static void put_legend(const struct report *r, FILE *to)
 	for (i = 0; i < r->x.nr_nodes && i < 64; i++)
 		report_print(to, "<span><i class=\"n%u\"></i>%s</span>", i % COLOURS,
 			     r->x.nodes[i]);
+	if (i < r->x.nr_nodes)
+		fprintf(to, "<span>and %u more nodes</span>", r->x.nr_nodes - i);
 	fputs("</p>\n", to);
 }
 
@@ -208,6 +213,8 @@ static void put_corrections(const struct report *r, FILE *to)
 			     c->kept, c->dropped, c->monotonic_fixups, c->fixup_max);
 	}
 	fputs("</tbody>\n</table></div>\n", to);
+	if (i < r->x.nr_nodes)
+		fprintf(to, "<p class=\"note\">And %u more nodes.</p>\n", r->x.nr_nodes - i);
 }
 
 static void put_pair(FILE *to, const char *from, const char *towards,
