@@ -194,7 +194,8 @@ static void put_box(FILE *to, const struct flame *f, __u32 index, double x, doub
 /* Writes the rest of a graph's summary, and the graph. */
 static void put_boxes(FILE *to, struct flame *f)
 {
-	const double scale = GRAPH_WIDTH / (double)f->boxes[0].weight;
+	/* A span of 0 ns has no boxes. */
+	const double scale = f->boxes[0].weight ? GRAPH_WIDTH / (double)f->boxes[0].weight : 0;
 
 	f->depth = levels_above(f, 0, scale);
 	put_weight(to, f, f->boxes[0].weight);
