@@ -157,6 +157,13 @@ for part in '--from +20us --to +50us' '--event outer' '--cpu 1' '--thread 100' \
 	check "$work/part.html" "$work/a" $part
 done
 
+# A page states that its filter left out events; a time range is stated at its top.
+run 3 report -q "$work/part.html" "$work/a" --event outer
+grep -q 'only the events that its filter' "$work/part.html" || fail "no text about the filter"
+grep -q 'All selected recorded events shown' "$work/part.html" || fail "all events, of a filter"
+run 3 report -q "$work/part.html" "$work/a" --from +20us
+! grep -q 'only the events that its filter' "$work/part.html" || fail "a text about no filter"
+
 # --- output file ------------------------------------------------------------------------
 cd "$work"
 rm a.html

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "lib/base/array.h"
 #include "lib/clockpage/clock_params.h"
 #include "lib/query/value_text.h"
 #include "report_trace.h"
@@ -105,33 +106,50 @@ static int sum_values(struct report *r, const struct tsct_export_event *ev)
 
 /* ---- gaps: times of lost events --------------------------------------------- */
 
-/* Collects the losses on selected CPUs in the page's time range. The page has up to
- * GAPS_MAX gaps. The last gap also counts the lost events of all further gaps. */
+/* Adds a loss. Beyond GAPS_MAX gaps, a loss widens the last gap of its stream on its CPU, if there
+ * is one. *last: index of that gap, plus 1; 0: none. Returns 0 or -ENOMEM. */
+static int add_gap(struct report *r, __u32 *last, const struct gap *loss)
+{
+	struct gap *gap = *last ? &r->gaps[*last - 1] : NULL;
+
+	if (r->nr_gaps >= GAPS_MAX && gap) {
+		gap->to_ns = loss->to_ns > gap->to_ns ? loss->to_ns : gap->to_ns;
+		gap->events += loss->events;
+		return 0;
+	}
+	if (tsct_array_add(&r->gaps, &r->nr_gaps, loss, sizeof(*loss)))
+		return -ENOMEM;
+	*last = r->nr_gaps;
+	return 0;
+}
+
+/* Collects the losses on selected CPUs in the page's time range. */
 static int take_gaps(struct report *r)
 {
 	const struct tsct_known *known = &r->x.known;
+	const size_t locations = r->x.rec->nr_locations;
+	__u32 *last = calloc(locations * r->x.rec->nr_streams + 1, sizeof(*last));
 	const struct tsct_loss_time *loss;
-	struct gap *gap;
 	__s64 from, to;
+	int err = 0;
 
-	r->gaps = calloc(GAPS_MAX, sizeof(*r->gaps));
-	if (!r->gaps)
+	if (!last)
 		return -ENOMEM;
-	for (loss = known->losses; loss < known->losses + known->nr_losses; loss++) {
+	for (loss = known->losses; loss < known->losses + known->nr_losses && !err; loss++) {
 		from = tsct_clock_params_ns(&r->x.rec->real, loss->from);
 		to = loss->until == UINT64_MAX ? r->end_ns :
 			tsct_clock_params_ns(&r->x.rec->real, loss->until);
 		if (!loss->events || to < r->origin_ns || from > r->end_ns ||
 		    !r->x.selection.locations[loss->location])
 			continue;
-		gap = &r->gaps[r->nr_gaps < GAPS_MAX ? r->nr_gaps++ : GAPS_MAX - 1];
-		*gap = (struct gap) {
+		err = add_gap(r, &last[loss->stream * locations + loss->location], &(struct gap) {
 			.location = loss->location, .stream = loss->stream, .from_ns = from,
-			.to_ns = to < r->end_ns ? to : r->end_ns,
-			.events = gap->events + loss->events,
-		};
+			.to_ns = to < r->end_ns || r->x.filter.to ? to : r->end_ns,
+			.events = loss->events,
+		});
 	}
-	return 0;
+	free(last);
+	return err;
 }
 
 /* ---- messages, as arrows ------------------------------------------------------ */
@@ -145,8 +163,10 @@ static int put_arrow(void *arg, const struct tsct_message_end *send,
 	struct report *r = arg;
 
 	if (!has_room(r) ||
-	    (send->tick <= receive->tick && !report_single(r, (__u32)receive->bytes)))
+	    (send->tick <= receive->tick && !report_single(r, (__u32)receive->bytes))) {
+		r->no_arrows++;
 		return 0;
+	}
 	bytes_zigzag(&r->arrows, receive->number - (__u64)r->last_arrow);
 	bytes_zigzag(&r->arrows, receive->number - send->number);
 	tsct_text_varint(&r->arrows, send->row);
@@ -295,13 +315,11 @@ static const struct tsct_export_format as_format = {
  * messages, moves of threads between CPUs, and other work of a CPU after it received a message. */
 static int begin_explained(struct report *r)
 {
-	struct tsct_filter filter = r->x.filter;
 	int err = r->x.state && explained_begin ?
 		explained_begin(&r->x, &r->figures, &r->explained) : 0;
 
-	filter.from = filter.to = NULL;
 	r->explained_events = r->explained && explained_needs_events(&r->x);
-	r->explained_hidden = r->explained_events && tsct_filter_selects(&filter);
+	r->explained_hidden = r->explained_events && report_is_part(r);
 	r->explained_events &= !r->explained_hidden;
 	return err;
 }

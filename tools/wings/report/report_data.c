@@ -212,17 +212,21 @@ static json_t *show_calls(const struct report *r)
 	return calls;
 }
 
+/* A loss may begin before the page's time range, or end after it. */
 static json_t *show_gaps(const struct report *r)
 {
+	const bool before = r->x.filter.from;
+	__s64 from;
 	json_t *gaps = json_array();
 	const struct gap *g;
 	__u32 i;
 
 	for (i = 0; i < r->nr_gaps; i++) {
 		g = &r->gaps[i];
+		from = (__s64)((__u64)g->from_ns - (__u64)r->origin_ns);
 		json_array_append_new(gaps, json_pack("[i,o,o,o,o]", (int)r->cpu_of[g->location],
 			ctl_json_text(r->x.rec->streams[g->stream].name),
-			number(report_time(r, g->from_ns)),
+			json_integer(from < 0 && !before ? 0 : (json_int_t)from),
 			number(report_time(r, g->to_ns)), number(g->events)));
 	}
 	return gaps;

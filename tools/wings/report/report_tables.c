@@ -82,8 +82,9 @@ static void put_cards(const struct report *r, FILE *to)
 	tsct_recording_errors(rec, tsct_export_last_tick(&r->x), &errors);
 	tsct_recording_balance(rec, -1, &sum);
 	fputs("<ul class=\"cards\">\n", to);
-	put_card(to, r->events, r->x.filter.from || r->x.filter.to ?
-		 "events in the time range shown" : "events", false);
+	put_card(to, r->events, report_is_part(r) ? "events that the filter selects" :
+		 r->x.filter.from || r->x.filter.to ? "events in the time range shown" : "events",
+		 false);
 	fputs("<li><b>", to);
 	report_put_length(to, report_span_ns(r));
 	fputs("</b><span>length of the time range shown</span></li>\n", to);
@@ -216,6 +217,19 @@ static void put_events(const struct report *r, FILE *to)
 
 /* ---- lost events -------------------------------------------------------------- */
 
+/* Returns true if the time of a loss of a stream on a CPU is known, on the page or not. */
+static bool has_loss_time(const struct report *r, __u32 stream, __u32 location)
+{
+	const struct tsct_known *known = &r->x.known;
+	__u32 i;
+
+	for (i = 0; i < known->nr_losses; i++)
+		if (known->losses[i].events && known->losses[i].stream == stream &&
+		    known->losses[i].location == location)
+			return true;
+	return false;
+}
+
 /* Writes the time range of a stream's losses on a CPU, and the number of gaps, if known. */
 static void put_when(const struct report *r, FILE *to, __u32 stream, __u32 location)
 {
@@ -230,14 +244,17 @@ static void put_when(const struct report *r, FILE *to, __u32 stream, __u32 locat
 		until = r->gaps[i].to_ns;
 	}
 	if (!nr) {
-		fputs("<td class=\"left\">not known</td></tr>\n", to);
+		fprintf(to, "<td class=\"left\">%s</td></tr>\n", has_loss_time(r, stream, location) ?
+			"outside of what the page shows" : "not known");
 		return;
 	}
-	fputs("<td class=\"left\">+", to);
+	fputs(from < r->origin_ns && r->x.filter.from ? "<td class=\"left\">before +" :
+	      "<td class=\"left\">+", to);
 	report_put_length(to, report_time(r, from));
 	fputs(" to +", to);
 	report_put_length(to, report_time(r, until));
-	fprintf(to, ", in %u place%s</td></tr>\n", nr, nr == 1 ? "" : "s");
+	fprintf(to, ", in %u%s place%s</td></tr>\n", nr, r->nr_gaps >= GAPS_MAX ? " or more" : "",
+		nr == 1 ? "" : "s");
 }
 
 static __u32 put_losses_at(const struct report *r, FILE *to, __u32 stream,
@@ -297,8 +314,9 @@ static void put_losses(const struct report *r, FILE *to)
 			"No event was lost.");
 		return;
 	}
-	fputs("<p>Lost events of the whole recording, by cause. The timeline shows each loss"
-	      " hatched, in the row of the CPU, between the events before and after it.</p>\n"
+	fputs("<p>Lost events of the whole recording, by cause. The timeline shows each loss of"
+	      " known time hatched, in the row of the CPU, between the events before and after"
+	      " it.</p>\n"
 	      "<div class=\"scroll\"><table>\n<thead><tr><th>Node</th><th>CPU</th>"
 	      "<th class=\"left\">Channel</th><th class=\"left\">Cause</th>"
 	      "<th>Events</th><th class=\"left\">When</th></tr></thead>\n<tbody>\n", to);

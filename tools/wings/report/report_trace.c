@@ -62,12 +62,20 @@ static void put_summary(const struct report *r, FILE *to)
 {
 	const bool filtered = put_filtered(r, to);
 
+	if (report_is_part(r))
+		fputs("<p class=\"note\">The page has only the events that its filter (options such"
+		      " as <kbd>--event</kbd>) selects; what the others would tell, such as the"
+		      " ends of spans or values of counters, is not drawn.</p>\n", to);
 	if (r->x.ambiguous)
 		report_print(to, "<p class=\"warn\">%llu ends agree in their fields with none of"
 			     " several open spans of their name, or follow such an end; each"
 			     " ends the one that began last.</p>\n", r->x.ambiguous);
+	if (r->no_arrows)
+		report_print(to, "<p class=\"note\">%'llu messages have no arrow: they are too many"
+			     " to be drawn individually.</p>\n", r->no_arrows);
 	if (!r->summed) {
-		fprintf(to, "<p class=\"note\">All %sevents shown.</p>\n", filtered ||
+		fprintf(to, "<p class=\"note\">All %s%sevents shown.</p>\n", report_is_part(r) ?
+			"selected " : "", filtered ||
 			tsct_trace_lost(r->x.trace) || !tsct_recording_is_whole(r->x.rec) ?
 			"recorded " : "");
 		return;

@@ -67,6 +67,7 @@ int report_runs_finish(struct report *r);
 /* Largest number of rows that show one thread each. The remaining threads of a node
  * share one row. */
 #define ROWS_MAX	1500
+/* Beyond this number of gaps, each stream on a CPU has at most one more. */
 #define GAPS_MAX	20000
 #define KINDS_MAX	20000	/* largest number of event definitions */
 #define EVENTS_DEFAULT	200000
@@ -187,6 +188,7 @@ struct report {
 	/* State of the second pass over the recording: */
 	struct tsct_text moments, spans, arrows;
 	__u64 nr_moments, nr_spans, nr_arrows;
+	__u64 no_arrows;	/* number of messages that are not drawn */
 	/* number of events drawn individually; number of events summed up in strips */
 	__u64 shown, summed;
 	__s64 last_moment, last_span, last_arrow;
@@ -205,6 +207,15 @@ struct report {
 	__u32 nr_stack_counts;
 	struct tsct_index stack_index;	/* index in stack_counts; key: definition and stack */
 };
+
+/* Returns true if a filter of the page may leave out events within the page's time range. */
+static inline bool report_is_part(const struct report *r)
+{
+	struct tsct_filter filter = r->x.filter;
+
+	filter.from = filter.to = NULL;
+	return tsct_filter_selects(&filter);
+}
 
 static inline bool report_single(const struct report *r, __u32 def)
 {

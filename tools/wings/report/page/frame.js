@@ -13,8 +13,11 @@ function drawMap() {
 		fill(Theme.css.accent, left + i * width * scale, MAP - 3 - tall,
 		     Math.max(width * scale - 0.3, 0.6), tall);
 	});
-	for (const [, , from, to] of D.gaps)
-		fill(Theme.css.bad, left + from * scale, 0, Math.max((to - from) * scale, 1), 4);
+	for (const [, , from, to] of D.gaps) {
+		const since = Math.max(from, 0);
+
+		fill(Theme.css.bad, left + since * scale, 0, Math.max((to - since) * scale, 1), 4);
+	}
 	ctx.globalAlpha = 1;
 	const x1 = left + View.from * scale, x2 = Math.max(left + View.to * scale, x1 + 2);
 
