@@ -177,7 +177,7 @@ function drawCpu(row, y) {
 	for (const lane of row.lanes)
 		if (lane)
 			drawSpanWhiskers(row, drawLane(lane, y + 3, 17), y + 3, 17);
-	drawGaps(row, y + 16, 7);
+	drawGaps(row, y + GAP_TOP, 7);
 }
 
 function drawCounter(row, y) {
@@ -198,46 +198,70 @@ function drawCounter(row, y) {
 	ctx.restore();
 	font(10);
 	ctx.textAlign = "right";
-	text(compact(c.high), View.label - 6, y + 13, 90, Theme.css.dim);
-	text(compact(c.low), View.label - 6, base, 90, Theme.css.dim);
+	if (!c.empty) {
+		text(compact(c.high), View.label - 6, y + 13, 90, Theme.css.dim);
+		text(compact(c.low), View.label - 6, base, 90, Theme.css.dim);
+	}
 	ctx.textAlign = "left";
 	font(11);
 }
 
-// Draws a step at each value. If a pixel has several values, draws their range as a line.
-function drawCounterLine(c, at, base, colour) {
-	const px = 1 / View.scale, end = Math.min(above(c.t, View.to) + 1, c.t.length);
-	let i = Math.max(above(c.t, View.from) - 1, 0), x = View.x(c.t[i]), y = null;
+// Returns the time up to which a counter's value of time t is known: at most the time of the next
+// value. Values may have been lost from then on, or are in sums.
+function heldUntil({ from, to }, t, next) {
+	const i = above(to, t);
 
-	ctx.beginPath();
+	return i < to.length && from[i] < next ? Math.max(from[i], t) : next;
+}
+
+// Returns the lines of a counter, [[[x, y], ...], ...], with a step at each value. If a pixel has
+// several values, the line shows their range. A line ends where the value is no longer known.
+function counterLines(c, at) {
+	const px = 1 / View.scale, end = Math.min(above(c.t, View.to) + 1, c.t.length);
+	const place = t => Math.min(Math.max(View.x(t), View.label - 8), View.width + 8);
+	const lines = [];
+	let i = Math.max(above(c.t, View.from) - 1, 0), line = null;
+
 	while (i < end) {
-		const edge = c.t[i] + px;
+		const edge = c.t[i] + px, x = place(c.t[i]);
 		let low = Infinity, high = -Infinity, last = NaN;
 
-		x = View.x(c.t[i]);
-		for (; i < end && c.t[i] < edge; i++) {
+		do {
 			last = c.v[i];
 			low = Math.min(low, last);
 			high = Math.max(high, last);
-		}
-		if (!isFinite(low) || !isFinite(high) || isNaN(last)) {
-			y = null;
+		} while (++i < end && c.t[i] < edge);
+		if (!isFinite(low) || !isFinite(high)) {
+			line = null;
 			continue;
 		}
-		if (y === null)
-			ctx.moveTo(x, at(last));
-		else
-			ctx.lineTo(x, y);
-		ctx.lineTo(x, at(high));
-		ctx.lineTo(x, at(low));
-		y = at(last);
-		ctx.lineTo(x, y);
+		const next = i < c.t.length ? c.t[i] : D.span;
+		const held = heldUntil(c.unknown, c.t[i - 1], next);
+
+		if (!line)
+			lines.push(line = [[x, at(last)]]);
+		line.push([x, at(high)], [x, at(low)], [x, at(last)],
+			  [Math.max(place(held), x + 1), at(last)]);
+		if (held < next)
+			line = null;
 	}
-	if (y !== null)
-		ctx.lineTo(Math.min(View.x(D.span), View.width), y);
+	return lines;
+}
+
+function drawCounterLine(c, at, base, colour) {
+	const lines = counterLines(c, at);
+	const trace = line => line.forEach(([x, y], k) => k ? ctx.lineTo(x, y) : ctx.moveTo(x, y));
+
+	ctx.beginPath();
+	lines.forEach(trace);
 	ctx.stroke();
-	ctx.lineTo(Math.min(View.x(D.span), View.width), base);
-	ctx.lineTo(Math.max(View.x(c.t[0]), View.label), base);
+	ctx.beginPath();
+	for (const line of lines) {
+		trace(line);
+		ctx.lineTo(line[line.length - 1][0], base);
+		ctx.lineTo(line[0][0], base);
+		ctx.closePath();
+	}
 	ctx.globalAlpha = 0.1;
 	ctx.fillStyle = colour;
 	ctx.fill();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Makes the rows: each node, with its CPUs, counters and threads.
 
-const LANE = 17, ROW_PAD = 5, HEAD = 30, CPU_ROW = 24, COUNTER_ROW = 46, PROCESS = 22;
+const LANE = 17, ROW_PAD = 5, HEAD = 30, CPU_ROW = 24, COUNTER_ROW = 46, PROCESS = 22,
+	GAP_TOP = 16;
 
 // Groups the items 0 to n - 1 by key(i). Items in a group keep their order.
 function collect(n, key) {
@@ -41,12 +42,15 @@ function addStrip(sums, strip) {
 	return sums;
 }
 
-function stripsOf(type, row) {
-	const strips = STRIPS.filter(s => s.type === type && s.row === row);
+const stripsAt = collect(STRIPS.length, i => `${STRIPS[i].type}/${STRIPS[i].row}`);
+const gapsAt = collect(D.gaps.length, i => D.gaps[i][0]);
 
-	if (!strips.length)
+function stripsOf(type, row) {
+	const strips = stripsAt.get(`${type}/${row}`);
+
+	if (!strips)
 		return null;
-	return strips.reduce(addStrip, { count: [], busy: [], max: 1, parts: [] });
+	return strips.map(i => STRIPS[i]).reduce(addStrip, { count: [], busy: [], max: 1, parts: [] });
 }
 
 // ---- counters --------------------------------------------------------------
@@ -104,14 +108,35 @@ function rangeOf(c) {
 		take(bin.min);
 		take(bin.max);
 	}
-	c.low = low > 0 && low < high ? 0 : low;
-	c.high = high;
-	if (!(c.high > c.low))
-		c.high = c.low + 1;
+	c.empty = low > high;
+	c.low = c.empty || (low > 0 && low < high) ? 0 : low;
+	c.high = c.empty ? 0 : high;
+	if (!(c.high > c.low))	// adding 1 does not change a number above 2^53
+		c.high = c.low + Math.max(1, Math.abs(c.low) * 1e-6);
+}
+
+// Returns the times, in order and apart, after which a counter's last drawn value may not hold:
+// times of losses in its channel, and times whose other values are only in sums.
+function unknownValues(c, losses) {
+	const all = (losses.get(`${c.node}/${D.defs[c.def].channel}`) || []).map(i =>
+		[D.gaps[i][2], D.gaps[i][3]]), apart = [];
+
+	for (const { bin } of c.bins || [])
+		all.push([bin * D.binWidth, (bin + 1) * D.binWidth]);
+	for (const [from, to] of all.sort((a, b) => a[0] - b[0])) {
+		const last = apart[apart.length - 1];
+
+		if (last && from <= last[1])
+			last[1] = Math.max(last[1], to);
+		else
+			apart.push([from, to]);
+	}
+	return { from: apart.map(p => p[0]), to: apart.map(p => p[1]) };
 }
 
 function makeCounters() {
-	const counters = new Map();
+	const counters = new Map(), losses = collect(D.gaps.length, i =>
+		`${D.cpus[D.gaps[i][0]].node}/${D.gaps[i][1]}`);
 
 	addPoints(counters);
 	for (const s of STRIPS)
@@ -119,6 +144,7 @@ function makeCounters() {
 			counterOf(counters, s.row, s.def, s.field).bins = s.bins;
 	for (const c of counters.values()) {
 		rangeOf(c);
+		c.unknown = unknownValues(c, losses);
 		c.t = Float64Array.from(c.t);
 		c.v = Float64Array.from(c.v);
 	}
@@ -174,7 +200,7 @@ function unknownOf({ from, to }) {
 
 function cpuRow(index, spans) {
 	const { node, cpu } = D.cpus[index];
-	const gaps = D.gaps.filter(gap => gap[0] === index);
+	const gaps = (gapsAt.get(index) || []).map(i => D.gaps[i]);
 	const lanes = lanesOf(spans.get("c" + index)), strip = stripsOf(STRIP_CPU, index);
 
 	if (!lanes.length && !strip && !gaps.length)
