@@ -24,19 +24,29 @@ function pickTick(row, x) {
 	return best;
 }
 
+// Returns the span at the pointer or, if there is none, the nearest one within 2 pixels.
 function pickSpan(lane, x) {
-	const t = View.t(x), px = 2 / View.scale, i = above(lane.to, t - px, true);
+	const t = View.t(x), px = 2 / View.scale;
+	let best = null, least = Infinity;
 
-	for (let k = i; k < Math.min(i + 3, lane.ids.length); k++)
-		if (lane.from[k] <= t + px)
-			return lane.ids[k];
-	return null;
+	for (let k = above(lane.to, t - px, true); k < lane.ids.length && lane.from[k] <= t + px; k++) {
+		const far = Math.max(lane.from[k] - t, t - lane.to[k], 0);
+
+		if (far < least) {
+			least = far;
+			best = lane.ids[k];
+		}
+		if (!far)
+			break;
+	}
+	return best;
 }
 
 function pickGap(row, x) {
 	const t = View.t(x), px = 3 / View.scale;
 
-	return row.gaps.find(gap => gap[2] - px <= t && gap[3] + px >= t) || null;
+	return row.gaps.find(gap => gap[2] <= t && gap[3] >= t) ||
+		row.gaps.find(gap => gap[2] - px <= t && gap[3] + px >= t) || null;
 }
 
 function pickStrip(row, x) {
@@ -78,10 +88,11 @@ function pickThread(row, x, inRow) {
 	return span === null ? null : { span };
 }
 
-function pickCpu(row, x) {
+// Losses are drawn across the lower part of a CPU's row, at GAP_TOP.
+function pickCpu(row, x, inRow) {
 	const gap = row.gaps.length ? pickGap(row, x) : null;
 
-	if (gap)
+	if (gap && inRow >= GAP_TOP)
 		return { gap };
 	for (const lane of row.lanes) {
 		const span = lane ? pickSpan(lane, x) : null;
@@ -89,6 +100,8 @@ function pickCpu(row, x) {
 		if (span !== null)
 			return { span };
 	}
+	if (gap)
+		return { gap };
 	const strip = row.strip ? pickStrip(row, x) : null;
 	const t = View.t(x), unknown = row.unknown.find(([from, to]) => from <= t && t < to);
 
@@ -105,8 +118,10 @@ function pickCounter(row, x) {
 	return bin ? { counterBin: bin, counter: c } : null;
 }
 
-// Returns the first arrow whose curve is within 8 pixels of the pointer.
+// Returns the arrow that is nearest to the pointer, if its curve is within 8 pixels.
 function pickArrow(x, y) {
+	let best = null, least = 8;
+
 	for (const i of View.arrows) {
 		if (Math.max(A.to[i], A.from[i]) < View.t(x - 8) ||
 		    Math.min(A.from[i], A.to[i]) > View.t(x + 8))
@@ -126,11 +141,15 @@ function pickArrow(x, y) {
 			const by = q * q * q * y1 + 3 * q * q * p * y1 +
 				3 * q * p * p * y2 + p * p * p * y2;
 
-			if (Math.abs(bx - x) + Math.abs(by - y) < 8)
-				return i;
+			const far = Math.abs(bx - x) + Math.abs(by - y);
+
+			if (far < least) {
+				least = far;
+				best = i;
+			}
 		}
 	}
-	return null;
+	return best;
 }
 
 function pick(x, y) {
@@ -144,7 +163,7 @@ function pick(x, y) {
 	if (row.type === "thread")
 		found = pickThread(row, x, inRow);
 	else if (row.type === "cpu")
-		found = pickCpu(row, x);
+		found = pickCpu(row, x, inRow);
 	else if (row.type === "counter")
 		found = pickCounter(row, x);
 	const arrow = found && found.moment === undefined && !found.strip || !A.n ? null :
@@ -192,9 +211,9 @@ function tellSpan(i) {
 	if (end)
 		tellEdge(rows, end, "Ends");
 	if (type & NO_BEGIN)
-		rows.push(["", "its begin is not in the recording"]);
+		rows.push(["", "its begin is not on this page"]);
 	if (type & NO_END)
-		rows.push(["", "its end is not in the recording"]);
+		rows.push(["", "its end is not on this page"]);
 	return { title: spanName(i), rows, t: S.from[i], bound };
 }
 
@@ -244,7 +263,7 @@ function tellUnknown([from, to], node) {
 	const rows = [["Length", duration(to - from)]];
 
 	tellTime(rows, "From", from, node);
-	rows.push(["", "no recorded thread switch shows which thread ran here"]);
+	rows.push(["", "no thread switch on this page shows which thread ran here"]);
 	return { title: "unknown", rows, t: from };
 }
 
@@ -257,16 +276,25 @@ function tellStrip({ bin, parts }, node) {
 	for (const [part, { count: n, busy }] of
 	     parts.sort((a, b) => b[1].count - a[1].count).slice(0, 12))
 		rows.push([name(part), count(n) + " events" +
-			   (busy ? `, ${Math.round(busy * 100)} % of the time` : "")]);
+			   (busy ? `, ${Math.round(busy * 1000) / 10} % of the time` : "")]);
+	if (parts.length > 12)
+		rows.push(["", `and ${parts.length - 12} more kinds`]);
 	rows.push(["", "summarized; use --from and --to to draw them individually"]);
 	return { title: "Summarized events", rows, t: bin * D.binWidth };
+}
+
+// Returns a value that the page has as a 32-bit float, without the digits that it may not have.
+function coarse(value) {
+	if (!isFinite(value))
+		return "beyond 3.4e38";
+	return Math.abs(value) < 2 ** 24 ? compact(value) : "about " + value.toExponential(5);
 }
 
 function tellCounterBin({ bin, min, max, last }, c) {
 	return { title: counterTitle(c), t: bin * D.binWidth,
 		 rows: [["From", exact(bin * D.binWidth)], ["Length", duration(D.binWidth)],
-			["Least", compact(min)], ["Greatest", compact(max)],
-			["Last", compact(last)]] };
+			["Least", coarse(min)], ["Greatest", coarse(max)],
+			["Last", coarse(last)]] };
 }
 
 function tell(hit) {
