@@ -19,11 +19,11 @@ const FORMAT_HEX = 1, FORMAT_CALL = 2;
 // Invisible characters, and characters that change the text direction, appear as numbers.
 const UNSEEN = new RegExp("[\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u061c\\u115f" +
 	"\\u1160\\u17b4\\u17b5\\u180e\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f" +
-	"\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff9-\\ufffb]", "g");
+	"\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff9-\\ufffb\\u{e0000}-\\u{e0fff}]", "gu");
 
 function clean(text) {
 	return text.replace(UNSEEN, c =>
-		"\\u{" + c.charCodeAt(0).toString(16) + "}");
+		"\\u{" + c.codePointAt(0).toString(16) + "}");
 }
 
 function decodeBase64(id) {
@@ -116,14 +116,20 @@ function textLength(view, at, limit) {
 	return n;
 }
 
-const UTF8 = new TextDecoder("utf-8");
+const UTF8 = new TextDecoder("utf-8", { ignoreBOM: true });
 
 function textOf(view, at, len) {
 	return clean(UTF8.decode(new Uint8Array(view.buffer, view.byteOffset + at, len)));
 }
 
+// Flag in the number of a 32-bit system call: TSCT_SYSCALL_COMPAT. The page lacks the names of these.
+const COMPAT = 2 ** 32;
+
 function callName(number) {
-	return D.calls[Number(number)] || "system call " + number;
+	const nr = Number(number);
+
+	return nr >= COMPAT && nr < 2 * COMPAT ? `32-bit system call ${nr - COMPAT}` :
+		D.calls[nr] || "system call " + number;
 }
 
 function showNumber(value, field) {
@@ -370,7 +376,12 @@ function errorAt(node, t) {
 
 	if (low === null || high === null)
 		return Infinity;
-	return b > a ? low + (high - low) * (t - a) / (b - a) : high;
+	let most = b > a ? low + (high - low) * (t - a) / (b - a) : high;
+
+	// Where two pieces meet in one ns, the larger bound holds.
+	for (i++; i < error.length && error[i][0] === t; i++)
+		most = error[i][1] === null ? Infinity : Math.max(most, error[i][1]);
+	return most;
 }
 
 function boundText(error) {

@@ -74,15 +74,18 @@ function pickState({ ids, from, to, strips }, x) {
 // Returns the name of thread `tid` on the node of a row; `none` if `tid` is 0.
 function otherThread(row, tid, none) {
 	const node = D.threads[row].node;
-	const thread = D.threads.find(t => t.node === node && t.tid === tid);
+	const threads = D.threads.filter(t => t.node === node && t.tid === tid);
 
-	return !tid ? none : thread ? threadTitle(thread) : "thread " + tid;
+	// Several threads had the same id, one after the other: which one it was is unknown.
+	return !tid ? none : threads.length === 1 ? threadTitle(threads[0]) : "thread " + tid;
 }
 
 function tellState(i) {
 	const row = ST.row[i], state = ST.state[i], rows = [];
 
-	rows.push(["Length", duration(ST.to[i] - ST.from[i])]);
+	// A state that reaches an end of the page may have lasted longer.
+	rows.push(["Length", (ST.from[i] > 0 && ST.to[i] < D.span ? "" : "at least ") +
+		   duration(ST.to[i] - ST.from[i])]);
 	tellTime(rows, "From", ST.from[i], D.threads[row].node);
 	rows.push(["To", exact(ST.to[i])]);
 	rows.push(["Thread", threadTitle(D.threads[row])]);
@@ -93,7 +96,7 @@ function tellState(i) {
 			  ["Behind", otherThread(row, ST.other[i], "no thread: the CPU was idle")] :
 			  ["Woken by", otherThread(row, ST.other[i], "an interrupt")]);
 	if (state === STATE_UNKNOWN)
-		rows.push(["", "no recorded event shows what the thread did"]);
+		rows.push(["", "no event on this page shows what the thread did"]);
 	return { title: STATE_NAMES[state], rows, t: ST.from[i] };
 }
 

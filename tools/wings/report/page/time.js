@@ -35,10 +35,11 @@ function duration(ns) {
 		return "unknown";
 	const size = Math.abs(ns);
 	const [unit, scale] = UNITS.find(u => size >= u[1]) || UNITS[3];
-	const value = ns / scale;
+	const value = ns / scale, tenths = Math.round(size / 1e8);
 
 	if (size >= 60e9 && unit === "s")
-		return `${Math.trunc(value / 60)} min ${(Math.abs(value) % 60).toFixed(1)} s`;
+		return `${ns < 0 ? "-" : ""}${Math.floor(tenths / 600)} min ` +
+			`${(tenths % 600 / 10).toFixed(1)} s`;
 	return `${Number(value.toPrecision(size >= 1e3 * scale ? 6 : 3))} ${unit}`;
 }
 
