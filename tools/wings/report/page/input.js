@@ -250,7 +250,8 @@ function twice(event) {
 }
 
 // Zooms to the span at @place, "THREAD,FROM,LENGTH". Selects the span if it is drawn individually.
-function showSpan(place) {
+// @name: the span's name, as other spans may have the same times
+function showSpan(place, name) {
 	const [thread, from, size] = place.split(",").map(Number);
 	const row = View.byThread.get(thread);
 
@@ -259,10 +260,19 @@ function showSpan(place) {
 		return;
 	showRow(row);
 	canvas.scrollIntoView({ block: "nearest" });
-	const span = S.to.findIndex((to, i) => to === from + size && S.from[i] === from &&
-		S.row[i] === thread && (S.type[i] & 3) !== SPAN_RUN);
+	let span = null;
 
-	if (span >= 0)
+	for (let i = 0; i < S.n; i++) {
+		if (S.to[i] !== from + size || S.from[i] !== from || S.row[i] !== thread ||
+		    (S.type[i] & 3) === SPAN_RUN)
+			continue;
+		const named = [name, "sys_" + name].includes(spanName(i));
+
+		span = span === null || named ? i : span;
+		if (named)
+			break;
+	}
+	if (span !== null)
 		choose({ span });
 }
 

@@ -210,7 +210,8 @@ function listen() {
 	canvas.addEventListener("wheel", wheel, { passive: false });
 	document.addEventListener("keydown", key);
 	document.addEventListener("click", ({ target }) =>
-		target.dataset.span && showSpan(target.dataset.span));
+		target.dataset.span && showSpan(target.dataset.span,
+			target.closest("tr").querySelector("th").textContent));
 	byId("search").addEventListener("input", event => search(event.target.value));
 	byId("previous").onclick = () => nextMatch(-1);
 	byId("next").onclick = () => nextMatch(1);

@@ -49,7 +49,7 @@ function findMatches(term, fields) {
 	list.sort((a, b) => a.t - b.t);
 	View.matches = { term, fields, spans, moments, ranks, list, at: -1 };
 	byId("found").textContent = list.length ? `${count(list.length)} found` :
-		fields ? "none" : "…";
+		!fields ? "…" : D.summed ? "none drawn individually" : "none";
 	redraw();
 }
 
