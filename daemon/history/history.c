@@ -266,8 +266,10 @@ static struct tsct_history_pairing measure(const struct timekeeper *k)
 		pairing.rate_error_ppt = state->rate_error_ppt + (k->est.locked ? 0 : WANDER_PPT);
 	}
 	/* Bound from the previous tick to the next tick: ticks are at most 1.25 s apart. */
-	if (state->utc_source && state->utc_error_ns < ~0ULL / 2)
+	if (state->utc_source && state->utc_error_ns < ~0ULL / 2) {
 		pairing.utc_error_ns = state->utc_error_ns + 3ULL * state->utc_growth_ppb;
+		pairing.utc_growth_ppb = state->utc_growth_ppb;
+	}
 	return pairing;
 }
 

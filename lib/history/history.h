@@ -68,6 +68,8 @@ struct tsct_history_pairing {
 	__u32 has_raw;			/* 1: raw_* and rate_* are valid */
 	__u32 changed;			/* 1: a difference of two clocks changed, but by too
 					 * little to end the epoch; real_* and boot_* are void */
+	__u64 utc_growth_ppb;		/* growth of utc_error_ns after the PAIRING; 0: not stated,
+					 * the kernel's largest */
 };
 
 /*

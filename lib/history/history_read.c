@@ -21,6 +21,8 @@
 #include "lib/clockpage/clock_params.h"
 
 #define BYTES_MAX	(1ULL << 30)	/* largest size of a file */
+/* The kernel steers CLOCK_REALTIME by up to 500 ppm, and its own bound grows by as much. */
+#define UTC_GROWTH_PPB	500000
 
 /* A line from the counter to a time, or clock params */
 struct entry {
@@ -32,6 +34,8 @@ struct entry {
 	__u32 epoch, timeline;
 	__u32 pairing;		/* index + 1 of the entry's pairing; 0: none */
 	bool live;		/* the entry is an open end: from a record OPEN or LIVE */
+	bool after_pairing;	/* the pairing was measured before the entry, at utc_cycles: */
+	__u64 utc_cycles;	/* the UTC error grows from there */
 };
 
 /* Successive entries of one epoch and timeline. Their pairings have data of the
@@ -56,6 +60,8 @@ struct tsct_history {
 	__u64 void_until;
 	__u32 last_pairing;	/* index + 1 of this file's last pairing; 0: none yet */
 	__u32 last_pairing_epoch;
+	__u64 utc_cycles;	/* counter when last_pairing was measured, or shortly before */
+	bool damaged;		/* a record since the last pairing is damaged, perhaps a pairing */
 	struct tsct_history_pairing last;	/* last pairing of all files, as recorded */
 	bool has_last;
 	bool has_file;		/* a file was added, perhaps a damaged one */
@@ -248,6 +254,13 @@ static int add_record(struct tsct_history *h, const struct tsct_history_record *
 		/* The lines may begin before the previous file's last pairing was measured. */
 		if (h->follows && h->has_last)
 			pairing.utc_error_ns = max(pairing.utc_error_ns, h->last.utc_error_ns);
+		/* The lines may be those of a lost pairing, which had a larger UTC error. */
+		if (h->damaged)
+			pairing.utc_error_ns = ~0ULL;
+		h->damaged = false;
+		h->utc_cycles = record->pairing.has_raw ? record->pairing.raw_before :
+			h->nr_real && !h->real[h->nr_real - 1].live ?
+			h->real[h->nr_real - 1].until_cycles : 0;
 		h->last = record->pairing;
 		h->has_last = true;
 		h->follows = false;
@@ -263,16 +276,26 @@ static int add_record(struct tsct_history *h, const struct tsct_history_record *
 	}
 }
 
+static void follow_pairing(const struct tsct_history *h, struct entry *e)
+{
+	e->after_pairing = true;
+	e->utc_cycles = h->utc_cycles;
+}
+
 /* Appends the open end. It gets the last pairing, and so do lines whose own pairing is lost. */
 static int close_end(struct tsct_history *h)
 {
 	__u32 i;
 	int err = 0;
 
+	for (i = h->unpaired; i < h->nr_real; i++)
+		follow_pairing(h, &h->real[i]);
+	h->damaged = false;
 	pair_lines(h, h->last_pairing_epoch, h->last_pairing);
 	for (i = 0; i < h->nr_end && !err; i++) {
 		if (h->end[i].epoch == h->last_pairing_epoch)
 			h->end[i].pairing = h->last_pairing;
+		follow_pairing(h, &h->end[i]);
 		err = tsct_array_add(&h->real, &h->nr_real, &h->end[i], sizeof(h->end[i]));
 	}
 	h->nr_end = 0;
@@ -360,6 +383,7 @@ int tsct_history_add(struct tsct_history *h, const void *bytes, size_t len, cons
 			err = add_record(h, &record);
 		} else {
 			h->follows = true;	/* the damaged record may be a void pairing */
+			h->damaged = true;
 			++*ret_damaged;
 		}
 	}
@@ -625,6 +649,23 @@ static bool interval_of(const struct tsct_history *h, const struct entry *e,
 	}
 }
 
+/* Returns the bound of CLOCK_REALTIME's error relative to UTC up to @cycles; U64_MAX: unknown */
+static __u64 utc_error_ns(const struct tsct_history *h, const struct entry *e, __u64 cycles)
+{
+	const struct tsct_history_pairing *t = e->pairing ? &h->pairings[e->pairing - 1] : NULL;
+	tsct_u128 growth_ns;
+	__s64 ns;
+
+	if (!t)
+		return ~0ULL;
+	ns = e->after_pairing ? tsct_cycles_ns(e->params.mult, (__s64)(cycles - e->utc_cycles)) : 0;
+	if (ns <= 0)
+		return t->utc_error_ns;
+	growth_ns = (tsct_u128)(__u64)ns * (t->utc_growth_ppb ?: UTC_GROWTH_PPB) / NS_PER_S + 1;
+	return tsct_add_saturating(t->utc_error_ns,
+				   growth_ns >> 64 ? ~0ULL : (__u64)growth_ns);
+}
+
 /* Gets the time at which @clock had @value, by an entry. Returns false as interval_of() does. */
 static bool time_of(const struct tsct_history *h, const struct entry *e,
 		    enum tsct_history_clock clock, struct clock_values value,
@@ -643,7 +684,7 @@ static bool time_of(const struct tsct_history *h, const struct entry *e,
 	}
 	ret->real_lo_ns = real.lo;
 	ret->real_hi_ns = real.hi;
-	ret->utc_error_ns = e->pairing ? h->pairings[e->pairing - 1].utc_error_ns : ~0ULL;
+	ret->utc_error_ns = utc_error_ns(h, e, ret->hi_cycles);
 	ret->epoch = e->epoch;
 	ret->extrapolated = e->live && (__s64)(ret->hi_cycles - e->sampled_cycles) > 0;
 	return true;
