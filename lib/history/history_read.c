@@ -384,6 +384,7 @@ int tsct_history_add(struct tsct_history *h, const void *bytes, size_t len, cons
 		h->has_file = h->follows;
 		return -ESTALE;
 	}
+	h->follows |= record.header.continued;
 	if (h->has_source && (h->source != record.header.source ||
 			      is_reset(h, (const char *)bytes, len))) {
 		err = set_aside(h);
