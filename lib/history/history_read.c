@@ -37,8 +37,8 @@ struct entry {
 	__u32 epoch, timeline;
 	__u32 pairing;		/* index + 1 of the entry's pairing; 0: none */
 	bool live;		/* the entry is an open end: from a record OPEN or LIVE */
-	bool after_pairing;	/* the pairing was measured before the entry, at utc_cycles: */
-	__u64 utc_cycles;	/* the UTC error grows from there */
+	bool after_pairing;	/* the pairing was measured before the entry */
+	__u64 utc_cycles;	/* then: counter from which the UTC error grows */
 };
 
 /* Successive entries of one epoch and timeline. Their pairings have data of the
@@ -384,7 +384,8 @@ int tsct_history_add(struct tsct_history *h, const void *bytes, size_t len, cons
 		h->has_file = h->follows;
 		return -ESTALE;
 	}
-	h->follows |= record.header.continued;
+	if (record.header.continued)
+		h->follows = true;
 	if (h->has_source && (h->source != record.header.source ||
 			      is_reset(h, (const char *)bytes, len))) {
 		err = set_aside(h);
@@ -937,7 +938,8 @@ int tsct_history_convert(struct tsct_history *h, enum tsct_history_clock clock, 
 		err = make_runs(h);
 		if (err)
 			return err;
-		i = search.first = *ret_nr;
+		i = *ret_nr;
+		search.first = i;
 		if (clock == TSCT_HISTORY_CLUSTER_TIME)
 			convert_cluster(h, value, ret, ret_nr, &search);
 		else
