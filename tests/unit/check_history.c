@@ -645,7 +645,7 @@ TEST(test_open_ends)
 	}
 }
 
-/* A first file that follows one that was removed: its first pairing is not that of all its lines. */
+/* A file after one that was removed: its first pairing may not be that of all its lines. */
 TEST(test_continued)
 {
 	struct tsct_history_time found[TSCT_HISTORY_TIMES];
