@@ -30,6 +30,7 @@
 #define FILE_BYTES	1000000
 #define NUMBER_MAX	999999999	/* the largest number that is_history() accepts */
 #define RESUME_TRIES	16
+#define START_NS	5000000000LL	/* see has_earlier_segments() */
 #define PAUSE_TICKS	63U	/* maximum number of ticks between tries to begin a file */
 /* Change of the rate between two crystals, 10^-12: see TSCT_RATE_WANDER_PPB */
 #define WANDER_PPT	(1000ULL * TSCT_RATE_WANDER_PPB)
@@ -178,6 +179,17 @@ static bool resume(struct history *h, unsigned int nr)
 	return found;
 }
 
+/* Returns true if the clock has segments from before this daemon: from an earlier time than a
+ * daemon that has just started can have published. */
+static bool has_earlier_segments(const struct tsct_clock_copy *copy)
+{
+	const struct tsct_clock_params *real = &copy->state.real;
+
+	return copy->nr_segments &&
+		(!real->mult || tsct_cycles_ns(real->mult, (__s64)(real->as_of_cycles -
+					       copy->segments[0].base_cycles)) > START_NS);
+}
+
 /* Begins the next file of this boot. Returns 0 or -errno. */
 static int begin_file(struct history *h)
 {
@@ -225,6 +237,7 @@ static int begin_file(struct history *h)
 	h->size = 0;
 	prune(h, path + strlen(h->dir) + 1);
 	memcpy(header.header.boot_id, h->boot_id, sizeof(h->boot_id));
+	header.header.continued = of_boot || has_earlier_segments(&h->copy);
 	tsct_history_seal(&header, TSCT_HISTORY_HEADER, 0);
 	err = write_record(h, &header);
 	if (err)
@@ -266,8 +279,10 @@ static struct tsct_history_pairing measure(const struct timekeeper *k)
 		pairing.rate_error_ppt = state->rate_error_ppt + (k->est.locked ? 0 : WANDER_PPT);
 	}
 	/* Bound from the previous tick to the next tick: ticks are at most 1.25 s apart. */
-	if (state->utc_source && state->utc_error_ns < ~0ULL / 2)
+	if (state->utc_source && state->utc_error_ns < ~0ULL / 2) {
 		pairing.utc_error_ns = state->utc_error_ns + 3ULL * state->utc_growth_ppb;
+		pairing.utc_growth_ppb = state->utc_growth_ppb;
+	}
 	return pairing;
 }
 
@@ -286,7 +301,6 @@ static void history_feed(struct history *h, const struct timekeeper *k,
 		h->source = TSCT_SOURCE_NR;
 		return;
 	}
-	h->copy = *copy;
 	was_reset = h->source == copy->state.source && !tsct_history_feed(&h->writer, &input);
 	if (h->source != copy->state.source || was_reset) {
 		if (h->fd >= 0)
@@ -296,6 +310,8 @@ static void history_feed(struct history *h, const struct timekeeper *k,
 		tsct_history_writer_init(&h->writer, put, h);
 		h->was_reset = was_reset;
 	}
+	/* Until here, h->copy was that of the last tick, with which the previous file ends. */
+	h->copy = *copy;
 	if (h->fd >= 0 && h->size < FILE_BYTES)
 		return;
 	if (h->pause) {

@@ -57,11 +57,21 @@ static __u64 system_ns(const struct tsct_clock_params *params, __u64 cycles)
 	return ns > 0 ? ns : 0;
 }
 
+/* Returns the system time by the params that were in force at @cycles: new params extended
+ * backwards would be off by the change of the rate. */
+static __u64 encoder_ns(const struct tsct_tick_encoder *encoder, __u64 cycles)
+{
+	const bool is_earlier = encoder->before.mult &&
+		(__s64)(cycles - encoder->params.base_cycles) < 0;
+
+	return system_ns(is_earlier ? &encoder->before : &encoder->params, cycles);
+}
+
 /* Returns the value from which a tick is made: ns of system time, or @cycles. */
 static __u64 to_source(const struct tsct_tick_encoder *encoder, __u64 cycles)
 {
 	return tsct_timestamps_system(encoder->timestamps) ?
-		system_ns(&encoder->params, cycles) : cycles;
+		encoder_ns(encoder, cycles) : cycles;
 }
 
 static void note_error(struct tsct_tick_encoder *encoder, __u64 cycles)
@@ -92,7 +102,12 @@ void tsct_tick_encoder_follow(struct tsct_tick_encoder *encoder,
 {
 	if (!tsct_timestamps_system(encoder->timestamps) || !params->mult)
 		return;
+	/* The present params are used until the new ones begin, which may be later than @at. */
 	note_error(encoder, at);
+	if ((__s64)(params->base_cycles - encoder->params.base_cycles) > 0) {
+		note_error(encoder, params->base_cycles);
+		encoder->before = encoder->params;
+	}
 	encoder->params = *params;
 	note_error(encoder, at);
 }
@@ -111,7 +126,7 @@ __u64 tsct_tick_encoder_settle(struct tsct_tick_encoder *encoder, __u64 cycles)
 __u64 tsct_tick_encoder_system(struct tsct_tick_encoder *encoder, __u64 cycles,
 			       __u64 last)
 {
-	__u64 ns = system_ns(&encoder->params, cycles);
+	__u64 ns = encoder_ns(encoder, cycles);
 
 	last = max(last, encoder->floor);
 	if (ns >= last)
@@ -221,9 +236,9 @@ void tsct_tick_encoder_describe(const struct tsct_tick_encoder *encoder,
 	to->counter = *known;
 	to->counter_source = rec->source;
 	to->begin = encoder->begin;
-	to->end = system_ns(&encoder->params, rec->end);
+	to->end = encoder_ns(encoder, rec->end);
 	to->end = max(to->end, to->begin);
-	to->until = system_ns(&encoder->params, rec->until);
+	to->until = encoder_ns(encoder, rec->until);
 	to->real = identity_params(encoder, rec, to);
 	/* Drops the bounds: they are functions of the counter, but ticks are ns of system time. */
 	memset(&to->errors, 0, sizeof(to->errors));
@@ -315,7 +330,8 @@ static void set_precision(const struct tsct_recording *rec,
 	const __u64 last = rec->complete || rec->until < rec->end ? rec->end :
 		rec->until;
 	const __u64 at[] = { rec->begin, rec->end, last, best_moment(rec),
-			     real->base_cycles, real->base_cycles + real->slew_cycles };
+			     real->base_cycles, real->base_cycles + real->slew_cycles,
+			     real->holdover_after_cycles };
 	__u64 worst = 0, error, tick;
 	tsct_s128 apart;
 	unsigned int i;

@@ -62,6 +62,8 @@ struct tsct_tick_encoder {
 	/* Fields that are used only if ticks are system time: */
 	/* params in force, from cycles to CLOCK_REALTIME */
 	struct tsct_clock_params params;
+	/* params in force before these, for events that are still in rings; mult 0: none */
+	struct tsct_clock_params before;
 	__u64 begin;		/* time of the recording's start, ns or cycles */
 	__u64 error_ps;		/* largest error bound of all params so far, ps */
 	__u64 stopped_ns;	/* longest time for which ticks stood still, ns */

@@ -21,7 +21,8 @@
  * In an interval of the counter that no line covers, the time is unknown and is not interpolated:
  * the daemon did not run, or the clock was disrupted. Where a daemon continued the previous
  * daemon's epoch, the first lines also cover the time without a daemon: the new daemon's first
- * PAIRING holds only if it agrees with the previous daemon's last PAIRING.
+ * PAIRING holds only if it agrees with the previous daemon's last PAIRING, and not at all
+ * if that one is lost.
  *
  * Bytes are in the machine's order. Pure, except for tsct_history_load().
  */
@@ -52,7 +53,8 @@ struct tsct_history_header {
 	__u32 record_size;	/* sizeof(struct tsct_history_record) */
 	__u8 boot_id[16];
 	__u32 source;		/* TSCT_SOURCE_* of all counter values in the file */
-	__u32 reserved0;
+	__u32 continued;	/* 1: the first lines may be of an earlier daemon's time, so the
+				 * first PAIRING has to agree with the last one before the file */
 };
 
 /* Differences and rates between the clocks, measured since the previous PAIRING of the epoch */
@@ -68,6 +70,8 @@ struct tsct_history_pairing {
 	__u32 has_raw;			/* 1: raw_* and rate_* are valid */
 	__u32 changed;			/* 1: a difference of two clocks changed, but by too
 					 * little to end the epoch; real_* and boot_* are void */
+	__u64 utc_growth_ppb;		/* growth of utc_error_ns after the PAIRING; 0: not stated,
+					 * the kernel's largest */
 };
 
 /*

@@ -21,6 +21,11 @@
 #include "lib/clockpage/clock_params.h"
 
 #define BYTES_MAX	(1ULL << 30)	/* largest size of a file */
+/* Largest age of the last recorded pairing for the daemon's published clock, ns: a running daemon
+ * records one every 16 s or so */
+#define PAIRING_AGE_NS	64000000000LL
+/* The kernel steers CLOCK_REALTIME by up to 500 ppm, and its own bound grows by as much. */
+#define UTC_GROWTH_PPB	500000
 
 /* A line from the counter to a time, or clock params */
 struct entry {
@@ -32,6 +37,8 @@ struct entry {
 	__u32 epoch, timeline;
 	__u32 pairing;		/* index + 1 of the entry's pairing; 0: none */
 	bool live;		/* the entry is an open end: from a record OPEN or LIVE */
+	bool after_pairing;	/* the pairing was measured before the entry */
+	__u64 utc_cycles;	/* then: counter from which the UTC error grows */
 };
 
 /* Successive entries of one epoch and timeline. Their pairings have data of the
@@ -56,6 +63,8 @@ struct tsct_history {
 	__u64 void_until;
 	__u32 last_pairing;	/* index + 1 of this file's last pairing; 0: none yet */
 	__u32 last_pairing_epoch;
+	__u64 utc_cycles;	/* counter when last_pairing was measured, or shortly before */
+	bool damaged;		/* a record since the last pairing is damaged, perhaps a pairing */
 	struct tsct_history_pairing last;	/* last pairing of all files, as recorded */
 	bool has_last;
 	bool has_file;		/* a file was added, perhaps a damaged one */
@@ -248,6 +257,13 @@ static int add_record(struct tsct_history *h, const struct tsct_history_record *
 		/* The lines may begin before the previous file's last pairing was measured. */
 		if (h->follows && h->has_last)
 			pairing.utc_error_ns = max(pairing.utc_error_ns, h->last.utc_error_ns);
+		/* The lines may be those of a lost pairing, which had a larger UTC error. */
+		if (h->damaged)
+			pairing.utc_error_ns = ~0ULL;
+		h->damaged = false;
+		h->utc_cycles = record->pairing.has_raw ? record->pairing.raw_before :
+			h->nr_real && !h->real[h->nr_real - 1].live ?
+			h->real[h->nr_real - 1].until_cycles : 0;
 		h->last = record->pairing;
 		h->has_last = true;
 		h->follows = false;
@@ -263,16 +279,26 @@ static int add_record(struct tsct_history *h, const struct tsct_history_record *
 	}
 }
 
+static void follow_pairing(const struct tsct_history *h, struct entry *e)
+{
+	e->after_pairing = true;
+	e->utc_cycles = h->utc_cycles;
+}
+
 /* Appends the open end. It gets the last pairing, and so do lines whose own pairing is lost. */
 static int close_end(struct tsct_history *h)
 {
 	__u32 i;
 	int err = 0;
 
+	for (i = h->unpaired; i < h->nr_real; i++)
+		follow_pairing(h, &h->real[i]);
+	h->damaged = false;
 	pair_lines(h, h->last_pairing_epoch, h->last_pairing);
 	for (i = 0; i < h->nr_end && !err; i++) {
 		if (h->end[i].epoch == h->last_pairing_epoch)
 			h->end[i].pairing = h->last_pairing;
+		follow_pairing(h, &h->end[i]);
 		err = tsct_array_add(&h->real, &h->nr_real, &h->end[i], sizeof(h->end[i]));
 	}
 	h->nr_end = 0;
@@ -317,6 +343,24 @@ static bool is_reset(const struct tsct_history *h, const char *bytes, size_t len
 	return false;
 }
 
+/* Makes @h empty: what it had is of another counter. The open ends have ended with that
+ * counter; the last moment that is known is that of their last sample. */
+static int set_aside(struct tsct_history *h)
+{
+	struct tsct_history *older = malloc(sizeof(*older));
+	struct entry *e;
+
+	if (!older)
+		return -ENOMEM;
+	*older = *h;
+	for (e = older->real; e < older->real + older->nr_real; e++)
+		if (e->live)
+			e->until_cycles = min(e->until_cycles, e->sampled_cycles);
+	older->sorted = false;
+	*h = (struct tsct_history) { .older = older, .has_file = true, .follows = true };
+	return 0;
+}
+
 int tsct_history_add(struct tsct_history *h, const void *bytes, size_t len, const __u8 *boot_id,
 		     unsigned int *ret_damaged)
 {
@@ -340,14 +384,13 @@ int tsct_history_add(struct tsct_history *h, const void *bytes, size_t len, cons
 		h->has_file = h->follows;
 		return -ESTALE;
 	}
+	if (record.header.continued)
+		h->follows = true;
 	if (h->has_source && (h->source != record.header.source ||
 			      is_reset(h, (const char *)bytes, len))) {
-		struct tsct_history *older = malloc(sizeof(*older));
-
-		if (!older)
-			return -ENOMEM;
-		*older = *h;
-		*h = (struct tsct_history) { .older = older, .has_file = true, .follows = true };
+		err = set_aside(h);
+		if (err)
+			return err;
 	}
 	h->source = record.header.source;
 	h->has_source = true;
@@ -360,6 +403,7 @@ int tsct_history_add(struct tsct_history *h, const void *bytes, size_t len, cons
 			err = add_record(h, &record);
 		} else {
 			h->follows = true;	/* the damaged record may be a void pairing */
+			h->damaged = true;
 			++*ret_damaged;
 		}
 	}
@@ -370,12 +414,29 @@ int tsct_history_add(struct tsct_history *h, const void *bytes, size_t len, cons
 
 int tsct_history_add_copy(struct tsct_history *h, const struct tsct_clock_copy *copy)
 {
+	const struct tsct_clock_params *real = &copy->state.real;
+	const struct tsct_clock_segment present = {
+		.base_cycles = real->base_cycles, .base_ns = real->base_ns,
+		.error_ps = tsct_clock_params_error_ps(real, real->base_cycles),
+	};
 	struct tsct_history_record record = { 0 };
+	struct tsct_clock_segment *segment = &record.segment;
+	__u64 done = 0;
 	int err = 0;
 	__u32 i;
 
 	if (h->has_source && h->source != copy->state.source)
 		return 0;
+	/* The counter was reset, and the daemon has recorded no line since. */
+	if (real->mult && contradicts(h, &present)) {
+		err = set_aside(h);
+		if (err)
+			return err;
+	}
+	/* What is recorded has the pairings of its time. */
+	for (i = 0; i < h->nr_real; i++)
+		if (!h->real[i].live)
+			done = max(done, h->real[i].until_cycles);
 	h->source = copy->state.source;
 	h->has_source = true;
 	h->sorted = false;
@@ -383,8 +444,18 @@ int tsct_history_add_copy(struct tsct_history *h, const struct tsct_clock_copy *
 	if (!h->last_pairing ||
 	    (__s64)(h->pairings[h->last_pairing - 1].raw_before - copy->state.epoch_cycles) < 0)
 		h->last_pairing = 0;
+	/* A daemon without a history may have continued the epoch after a suspend. */
+	if (real->mult && tsct_cycles_ns(real->mult, (__s64)(real->as_of_cycles - h->utc_cycles)) >
+	    PAIRING_AGE_NS)
+		h->last_pairing = 0;
 	for (i = 0; i < copy->nr_segments && !err; i++) {
-		record.segment = copy->segments[i];
+		*segment = copy->segments[i];
+		if (segment->until_cycles <= done)
+			continue;
+		if (segment->base_cycles < done) {
+			segment->base_ns = tsct_clock_segment_ns(segment, done);
+			segment->base_cycles = done;
+		}
 		record.kind = (__s64)(copy->state.real.as_of_cycles -
 				      record.segment.until_cycles) >= 0 ||
 			record.segment.epoch != copy->state.epoch ?
@@ -411,9 +482,18 @@ static int compare_entries(const void *a, const void *b)
 		tsct_compare(x->params.as_of_cycles, y->params.as_of_cycles);
 }
 
-/* Cuts the entry @open where @next begins; or at the last sample of @open, if
- * the clock was disrupted in between, or if @open does not lead to @next. */
-static void end_before(struct entry *open, const struct entry *next)
+/* Returns true if the pairings of two entries contradict each other. */
+static bool pairings_differ(const struct tsct_history *h, const struct entry *a,
+			    const struct entry *b)
+{
+	return a->pairing && b->pairing && a->pairing != b->pairing &&
+		!agree(&h->pairings[a->pairing - 1], &h->pairings[b->pairing - 1]);
+}
+
+/* Cuts the entry @open where @next begins; or at the last sample of @open, if the clock was
+ * disrupted in between, if @open does not lead to @next, or if their pairings differ: then the
+ * machine was suspended in between, maybe. */
+static void end_before(const struct tsct_history *h, struct entry *open, const struct entry *next)
 {
 	__s64 off = sub_ns(tsct_clock_params_ns(&open->params, next->begin_cycles),
 			   tsct_clock_params_ns(&next->params, next->begin_cycles));
@@ -422,14 +502,14 @@ static void end_before(struct entry *open, const struct entry *next)
 		tsct_clock_params_error_ps(&next->params, next->begin_cycles));
 
 	open->until_cycles = min(open->until_cycles, next->begin_cycles);
-	if (open->epoch != next->epoch ||
+	if (open->epoch != next->epoch || pairings_differ(h, open, next) ||
 	    magnitude(off) > bound_ps / 1000 + 2)
 		open->until_cycles = min(open->until_cycles, open->sampled_cycles);
 }
 
 /* Cuts entries so that no two overlap: a line replaces an open end, a later open
  * end replaces an earlier one. Returns the number of entries that are left. */
-static __u32 cut_overlaps(struct entry *e, __u32 nr)
+static __u32 cut_overlaps(const struct tsct_history *h, struct entry *e, __u32 nr)
 {
 	__u32 i, kept = 0;
 
@@ -438,7 +518,7 @@ static __u32 cut_overlaps(struct entry *e, __u32 nr)
 
 		while (kept && e[kept - 1].live) {
 			if (e[kept - 1].begin_cycles < now.begin_cycles) {
-				end_before(&e[kept - 1], &now);
+				end_before(h, &e[kept - 1], &now);
 				if (e[kept - 1].until_cycles > e[kept - 1].begin_cycles)
 					break;
 			}
@@ -497,7 +577,7 @@ static int sort_entries(const struct tsct_history *h, struct entry *e, __u32 *nr
 
 	if (*nr)
 		qsort(e, *nr, sizeof(*e), compare_entries);
-	*nr = cut_overlaps(e, *nr);
+	*nr = cut_overlaps(h, e, *nr);
 	runs->nr = 0;
 	for (i = 0; i < *nr; i++) {
 		if (run && continues(h, &e[i - 1], &e[i])) {
@@ -579,7 +659,9 @@ static void cycles_of_raw(const struct tsct_history_pairing *t, struct clock_val
 	__s64 hi = cycles_of_ns(t->rate_mult, add_ns(raw.hi, -t->raw_ns + 1));
 	double part = (double)t->rate_error_ppt * 1e-12;
 
-	/* |lo| and |hi| are at most 2^62, and part is less than 1. */
+	/* A rate that is lower by a part p takes 1 / (1 - p) times the cycles, p / (1 - p) more.
+	 * |lo| and |hi| are at most 2^62; the limit of part is for damaged files. */
+	part = part < 0.5 ? part / (1 - part) : 1;
 	*ret_lo = t->raw_before + (__u64)(lo - 2) - (__u64)(part * (double)llabs(lo));
 	*ret_hi = t->raw_after + (__u64)(hi + 2) + (__u64)(part * (double)llabs(hi));
 }
@@ -625,6 +707,23 @@ static bool interval_of(const struct tsct_history *h, const struct entry *e,
 	}
 }
 
+/* Returns the bound of CLOCK_REALTIME's error relative to UTC up to @cycles; U64_MAX: unknown */
+static __u64 utc_error_ns(const struct tsct_history *h, const struct entry *e, __u64 cycles)
+{
+	const struct tsct_history_pairing *t = e->pairing ? &h->pairings[e->pairing - 1] : NULL;
+	tsct_u128 growth_ns;
+	__s64 ns;
+
+	if (!t)
+		return ~0ULL;
+	ns = e->after_pairing ? tsct_cycles_ns(e->params.mult, (__s64)(cycles - e->utc_cycles)) : 0;
+	if (ns <= 0)
+		return t->utc_error_ns;
+	growth_ns = (tsct_u128)(__u64)ns * (t->utc_growth_ppb ?: UTC_GROWTH_PPB) / NS_PER_S + 1;
+	return tsct_add_saturating(t->utc_error_ns,
+				   growth_ns >> 64 ? ~0ULL : (__u64)growth_ns);
+}
+
 /* Gets the time at which @clock had @value, by an entry. Returns false as interval_of() does. */
 static bool time_of(const struct tsct_history *h, const struct entry *e,
 		    enum tsct_history_clock clock, struct clock_values value,
@@ -643,7 +742,7 @@ static bool time_of(const struct tsct_history *h, const struct entry *e,
 	}
 	ret->real_lo_ns = real.lo;
 	ret->real_hi_ns = real.hi;
-	ret->utc_error_ns = e->pairing ? h->pairings[e->pairing - 1].utc_error_ns : ~0ULL;
+	ret->utc_error_ns = utc_error_ns(h, e, ret->hi_cycles);
 	ret->epoch = e->epoch;
 	ret->extrapolated = e->live && (__s64)(ret->hi_cycles - e->sampled_cycles) > 0;
 	return true;
@@ -668,14 +767,15 @@ static int compare_value(const struct tsct_history *h, const struct entry *e,
 }
 
 /* Merges @t with a result of the same epoch that it touches, or else appends @t
- * to the results. Returns false if there is no room. */
+ * to the results. Results before number @first are of another counter.
+ * Returns false if there is no room. */
 static bool add_time(const struct tsct_history_time *t, struct tsct_history_time *ret,
-		     unsigned int *nr)
+		     unsigned int first, unsigned int *nr)
 {
 	struct tsct_history_time *last = NULL;
 	unsigned int i;
 
-	for (i = 0; i < *nr && !last; i++)
+	for (i = first; i < *nr && !last; i++)
 		if (ret[i].epoch == t->epoch && (__s64)(t->lo_cycles - ret[i].hi_cycles) <= 0 &&
 		    (__s64)(ret[i].lo_cycles - t->hi_cycles) <= 0)
 			last = &ret[i];
@@ -716,6 +816,7 @@ static bool covers(const struct entry *e, __u32 nr, __u32 at, bool jumps, __u64 
 struct search {
 	bool before, after, inside, any;
 	bool full;		/* there were more than TSCT_HISTORY_TIMES times */
+	unsigned int first;	/* number of the first result of this counter */
 };
 
 /* Adds the time at which @clock had @value, by the entries of a run. @all: entries of all runs */
@@ -753,12 +854,12 @@ static void search_run(const struct tsct_history *h, const struct entry *all,
 	}
 	for (; i < end && !compare_value(h, &all[i], clock, value); i++)
 		if (time_of(h, &all[i], clock, value, &t))
-			add_time(&t, mine, &found);
+			add_time(&t, mine, 0, &found);
 	/* A run is in order, so times that do not touch have no common value. The interval of
 	 * the counter may reach into a neighbouring entry that does not allow the value. */
 	if (found == 1 && covers(all, all == h->real ? h->nr_real : h->nr_cluster, lo,
 				 all != h->real, mine->lo_cycles, mine->hi_cycles))
-		search->full |= !add_time(mine, ret, nr);
+		search->full |= !add_time(mine, ret, search->first, nr);
 	else
 		search->inside = true;
 }
@@ -796,9 +897,10 @@ static void add_cluster(const struct tsct_history *h, struct tsct_history_time *
 	if (!lo || !hi || lo->epoch != hi->epoch || lo->master != hi->master ||
 	    lo->timeline != hi->timeline)
 		return;
-	t->has_cluster = true;
 	t->cluster_lo_ns = time_of_cycles(lo, t->lo_cycles, t->lo_cycles).lo;
 	t->cluster_hi_ns = time_of_cycles(hi, t->hi_cycles, t->hi_cycles).hi;
+	/* Numbers of epochs restart in each file: the time may have jumped between the two. */
+	t->has_cluster = t->cluster_lo_ns <= t->cluster_hi_ns;
 	t->cluster_master = lo->master;
 	t->cluster_timeline = lo->timeline;
 }
@@ -809,11 +911,14 @@ static void convert_cluster(const struct tsct_history *h, struct clock_values va
 {
 	struct tsct_history_time times[TSCT_HISTORY_TIMES];
 	unsigned int found = 0, i;
+	const unsigned int first = search->first;
 	__u32 run;
 
+	search->first = 0;
 	for (run = 0; run < h->cluster_runs.nr; run++)
 		search_run(h, h->cluster, &h->cluster_runs.all[run], TSCT_HISTORY_REALTIME, value,
 			   times, &found, search);
+	search->first = first;
 	for (i = 0; i < found; i++)
 		convert_any(h, TSCT_HISTORY_TSC, (struct clock_values) {
 				(__s64)times[i].lo_cycles, (__s64)times[i].hi_cycles,
@@ -834,6 +939,7 @@ int tsct_history_convert(struct tsct_history *h, enum tsct_history_clock clock, 
 		if (err)
 			return err;
 		i = *ret_nr;
+		search.first = i;
 		if (clock == TSCT_HISTORY_CLUSTER_TIME)
 			convert_cluster(h, value, ret, ret_nr, &search);
 		else

@@ -542,6 +542,195 @@ TEST(test_extrapolation)
 	tsct_history_free(h);
 }
 
+/* After the last pairing, the bound to UTC grows by the 500 ppm of the kernel. */
+TEST(test_utc_grows)
+{
+	struct tsct_history_time found[TSCT_HISTORY_TIMES];
+	struct tsct_history *h;
+	unsigned int i, nr;
+	__u64 cycles;
+
+	utc_ns = 1000000;
+	begin(0);
+	for (i = 0; i < 60; i++)
+		wait_tick();
+	utc_ns = 0;
+	tsct_history_flush(&writer, &world.file);
+	h = load();
+	for (i = 0; i < 600; i += 100) {
+		cycles = sim_counter(&sim);
+		ck_assert_int_eq(tsct_history_convert(h, TSCT_HISTORY_TSC, cycles, cycles, found,
+						      &nr), 0);
+		ck_assert_uint_ge(found->utc_error_ns, 1000000 + i * 499000);
+		ck_assert_uint_le(found->utc_error_ns, 1000000 + (i + 100) * 501000);
+		sim_advance(&sim, 100000000000);
+	}
+	tsct_history_free(h);
+}
+
+/* ---- histories made by hand: a counter of 1 GHz ---------------------------- */
+
+#define HAND_MULT	(1ULL << TSCT_CLOCK_SHIFT)
+#define HAND_NS		1600000000000000000LL	/* CLOCK_REALTIME at counter 0 */
+
+static void put_hand(struct tsct_history_record record, unsigned int kind)
+{
+	tsct_history_seal(&record, kind, 1);
+	keep(NULL, &record);
+}
+
+/* A line of CLOCK_REALTIME, from @begin_s to @until_s of the counter, s, that is late by @late_s */
+static void put_hand_line(__u64 begin_s, __u64 until_s, __s64 late_s)
+{
+	put_hand((struct tsct_history_record) {
+		.segment = {
+			.base_cycles = begin_s * NS_PER_S, .until_cycles = until_s * NS_PER_S,
+			.base_ns = HAND_NS + ((__s64)begin_s + late_s) * NS_PER_S,
+			.mult = HAND_MULT, .error_ps = 100000, .epoch = 1,
+		},
+	}, TSCT_HISTORY_REAL);
+}
+
+static void put_hand_pairing(__s64 real_minus_mono_ns)
+{
+	put_hand((struct tsct_history_record) {
+		.pairing = {
+			.real_min_ns = real_minus_mono_ns - 20,
+			.real_max_ns = real_minus_mono_ns + 20, .utc_error_ns = ~0ULL,
+		},
+	}, TSCT_HISTORY_PAIRING);
+}
+
+static void put_hand_live(__u64 begin_s, __u64 until_s)
+{
+	const struct tsct_clock_params params = {
+		.base_cycles = begin_s * NS_PER_S, .base_ns = HAND_NS + (__s64)begin_s * NS_PER_S,
+		.mult = HAND_MULT, .slew_mult = HAND_MULT, .as_of_cycles = begin_s * NS_PER_S + 1,
+		.holdover_after_cycles = until_s * NS_PER_S,
+		.void_after_cycles = until_s * NS_PER_S,
+		.error_ps = 100000, .past_error_ps = 100000,
+	};
+	struct tsct_history_record record = { .status = TSCT_STATUS_SYNCHRONIZED };
+
+	memcpy(record.params, &params, sizeof(record.params));
+	put_hand(record, TSCT_HISTORY_LIVE);
+}
+
+/* A daemon ended; the next one has the same number of an epoch. A suspend in between, which
+ * changes REALTIME - MONOTONIC, ends what the first one said of the time after its end. */
+TEST(test_open_ends)
+{
+	static const struct {
+		__s64 suspended_s;
+		int mono;
+	} rows[] = { { 0, 0 }, { 60, -EOVERFLOW } };
+	struct tsct_history_time found[TSCT_HISTORY_TIMES];
+	struct tsct_history *h;
+	const __u64 mono = 1100 * NS_PER_S;
+	unsigned int i, nr;
+
+	for (i = 0; i < ROWS(rows); i++) {
+		begin(0);
+		put_hand_line(1000, 1016, 0);
+		put_hand_pairing(HAND_NS);
+		put_hand_live(1016, 4000);
+		new_file();
+		put_hand_line(1200, 1216, 0);
+		put_hand_pairing(HAND_NS + rows[i].suspended_s * NS_PER_S);
+		h = load();
+		ck_assert_int_eq(tsct_history_convert(h, TSCT_HISTORY_MONOTONIC, mono, mono, found,
+						      &nr), rows[i].mono);
+		ck_assert_int_eq(nr, !rows[i].mono);
+		tsct_history_free(h);
+	}
+}
+
+/* A file after one that was removed: its first pairing may not be that of all its lines. */
+TEST(test_continued)
+{
+	struct tsct_history_time found[TSCT_HISTORY_TIMES];
+	struct tsct_history_record header;
+	struct tsct_history *h;
+	const __u64 mono = 1008 * NS_PER_S;
+	__u32 continued;
+	unsigned int nr;
+
+	for (continued = 0; continued < 2; continued++) {
+		begin(0);
+		memcpy(&header, files[0].bytes, sizeof(header));
+		header.header.continued = continued;
+		tsct_history_seal(&header, TSCT_HISTORY_HEADER, 0);
+		memcpy(files[0].bytes, &header, sizeof(header));
+		put_hand_line(1000, 1016, 0);
+		put_hand_pairing(HAND_NS);
+		h = load();
+		ck_assert_int_eq(tsct_history_convert(h, TSCT_HISTORY_MONOTONIC, mono, mono, found,
+						      &nr), continued ? -ENOENT : 0);
+		tsct_history_free(h);
+	}
+}
+
+/* A restored virtual machine: the counter has each value twice, in epochs of the same number. */
+TEST(test_two_counters)
+{
+	struct tsct_history_time found[TSCT_HISTORY_TIMES];
+	const __u64 cycles = 1008 * NS_PER_S, after = 1100 * NS_PER_S;
+	struct tsct_history *h;
+	unsigned int nr;
+
+	begin(0);
+	put_hand_line(1000, 1016, 0);
+	put_hand_live(1016, 4000);
+	new_file();
+	put_hand_line(1004, 1200, 5000);
+	h = load();
+	ck_assert_int_eq(tsct_history_convert(h, TSCT_HISTORY_TSC, cycles, cycles, found, &nr), 0);
+	ck_assert_uint_eq(nr, 2);
+	ck_assert_int_lt(found[0].real_hi_ns - found[0].real_lo_ns, 1000);
+	ck_assert_int_lt(found[1].real_hi_ns - found[1].real_lo_ns, 1000);
+	/* The open end of the first counter has ended. */
+	ck_assert_int_eq(tsct_history_convert(h, TSCT_HISTORY_TSC, after, after, found, &nr), 0);
+	ck_assert_uint_eq(nr, 1);
+	ck_assert_int_gt(found->real_lo_ns, HAND_NS + 6000 * NS_PER_S);
+	tsct_history_free(h);
+}
+
+/* The published clock's segments reach back over what is recorded, which has its own pairings. */
+TEST(test_add_copy)
+{
+	struct tsct_history_time found[TSCT_HISTORY_TIMES];
+	const __u64 cycles = 1008 * NS_PER_S;
+	struct tsct_clock_copy copy = { .nr_segments = 1 };
+	struct tsct_history *h;
+	unsigned int nr;
+
+	begin(0);
+	put_hand_line(1000, 1016, 0);
+	put_hand_pairing(HAND_NS);
+	h = load();
+	copy.state.source = TSCT_SOURCE_TSC;
+	copy.state.status = TSCT_STATUS_SYNCHRONIZED;
+	copy.state.epoch = 1;
+	copy.state.real = (struct tsct_clock_params) {
+		.base_cycles = 1020 * NS_PER_S, .base_ns = HAND_NS + 1020 * NS_PER_S,
+		.mult = HAND_MULT, .slew_mult = HAND_MULT, .as_of_cycles = 1020 * NS_PER_S,
+		.holdover_after_cycles = 1100 * NS_PER_S, .void_after_cycles = 1100 * NS_PER_S,
+	};
+	copy.segments[0] = (struct tsct_clock_segment) {
+		.base_cycles = 990 * NS_PER_S, .until_cycles = 1020 * NS_PER_S,
+		.base_ns = HAND_NS + 990 * NS_PER_S, .mult = HAND_MULT, .epoch = 1,
+		.error_ps = 1000000000,
+	};
+	ck_assert_int_eq(tsct_history_add_copy(h, &copy), 0);
+	ck_assert_int_eq(tsct_history_convert(h, TSCT_HISTORY_TSC, cycles, cycles, found, &nr), 0);
+	ck_assert_uint_eq(nr, 1);
+	ck_assert_int_lt(found->real_hi_ns - found->real_lo_ns, 1000);
+	ck_assert_int_eq(tsct_history_convert(h, TSCT_HISTORY_TSC, cycles + 10 * NS_PER_S,
+					      cycles + 10 * NS_PER_S, found, &nr), 0);
+	ck_assert_int_gt(found->real_hi_ns - found->real_lo_ns, 1000000);
+	tsct_history_free(h);
+}
+
 /* Writing a group again at the end, with no sample in between, leaves its bound as it was. */
 TEST(test_utc_at_end)
 {

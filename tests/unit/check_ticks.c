@@ -391,6 +391,33 @@ TEST(test_system_time_does_not_decrease)
 	tsct_trace_close(trace);
 }
 
+/* An event that is recorded after new clock params began has the time by those of its moment. */
+TEST(test_system_time_of_older_events)
+{
+	struct tsct_tick_encoder encoder;
+	struct tsct_clock_params next;
+	__u64 at, event, ns;
+
+	make_recording(&rec, CPUS);
+	rec.timestamps = TSCT_TIMESTAMPS_SYSTEM;
+	tsct_tick_encoder_init(&encoder, &rec);
+	at = rec.real.base_cycles + 4000000000;
+	event = at - 1000000000;
+	ns = tsct_tick_encoder_system(&encoder, event, 0);
+	next = rec.real;
+	next.base_cycles = at;
+	next.base_ns = tsct_clock_params_ns(&rec.real, at);
+	next.mult += next.mult / 2000;
+	next.slew_mult = next.mult;
+	next.slew_cycles = 0;
+	tsct_tick_encoder_follow(&encoder, &next, at);
+	ck_assert_uint_eq(tsct_tick_encoder_system(&encoder, event, 0), ns);
+	event = at + 1000000000;
+	ck_assert_uint_eq(tsct_tick_encoder_system(&encoder, event, 0),
+			  (__u64)tsct_clock_params_ns(&next, event));
+	tsct_recording_free(&rec);
+}
+
 /* The error that a recording in system time states includes the skew of the CPUs once: the
  * clock's params include it, unless it is corrected when they are used. */
 TEST(test_system_time_with_skew)

@@ -391,7 +391,8 @@ static int rewrite_stream(const struct time_options *o, struct tsct_history *his
 	while ((len = getline(&line, &room, stdin)) > 0)
 		rewrite_line(&s, line, (size_t)len);
 	free(line);
-	if (ferror(stdin))
+	/* getline() also ends at a line for which there is no memory. */
+	if (!feof(stdin))
 		return ctl_fail(EXIT_FAILED, "standard input: %s", strerror(errno));
 	if (fflush(stdout) || ferror(stdout))
 		return ctl_fail(EXIT_FAILED, "standard output: %s", strerror(errno));
