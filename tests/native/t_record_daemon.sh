@@ -81,7 +81,7 @@ go_on() { [ "$(events)" -gt "$before" ]; }
 wait_for "attached programs are still recorded" go_on
 "$emit" 10 >"$work/out" || true
 "$daemon" 2>"$work/daemon2.log" & track server
-until_in "$work/g.err" 'record: tsctraced runs again, and has the channels'
+until_in "$work/g.err" 'record: tsctraced runs again, and provides the channels'
 "$emit" 10 >"$work/out" || fail "emit"
 end_by INT "$pid" "recorder whose daemon was restarted:" "$work/g.err"
 [ "$(grep -c 'from now on are not' "$work/g.err")" = 1 ] || fail "reported more than once"
@@ -98,7 +98,7 @@ stop_daemon
 until_in "$work/i.err" 'record: tsctraced ended'
 suspend "$emitting"
 "$daemon" 2>"$work/daemon3.log" & track server
-until_in "$work/i.err" 'record: tsctraced runs again, and has the channels'
+until_in "$work/i.err" 'record: tsctraced runs again, and provides the channels'
 end_by INT "$pid" "recorder of a stopped program:" "$work/i.err"
 kill -CONT "$emitting"
 

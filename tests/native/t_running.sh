@@ -30,6 +30,8 @@ run_live() {	# FILE ARGUMENT...: sets program
 }
 end_live() { kill "$program"; wait "$program" || fail "the program's status"; }
 written() { echo $(($(sed -n 's/.* written \([0-9]*\) .*/\1/p' "$1" | paste -sd+))); }
+find_holder() { pgrep -f -- "--hold-channels --run-dir $TSCTRACE_RUN_DIR" >"$work/holder"; }
+
 until_holders() {	# CHANNEL NUMBER: sets ms, the time that it took
 	local began=$(date +%s%N)
 	poll_s=0.02 wait_for "channel $1 has $2 holders" has_holders "$@"
@@ -91,7 +93,7 @@ run 0 snapshot -c crash -o "$work/snap"
 "$ctl" dump "$work/snap" >"$work/dump"
 grep -q 'live_text *text="text"' "$work/dump" || fail "no typed event in the snapshot"
 [ "$(wc -l <"$work/dump")" = "$events" ] || fail "$(wc -l <"$work/dump") events in the snapshot"
-pgrep -f -- "--hold-channels --run-dir $TSCTRACE_RUN_DIR" >"$work/holder" || fail "no holder"
+wait_for "a process holds the kept channels" find_holder
 run 0 channel remove crash
 stop_daemon -9
 start
@@ -213,7 +215,7 @@ timeout 300 python3 "$here/fd_store.py" "$daemon" "$ctl" \
 # --- the holder ends with the run-time directory --------------------------------------
 start
 run 0 channel create last --policy overwrite
-pgrep -f -- "--hold-channels --run-dir $TSCTRACE_RUN_DIR" >"$work/holder" || fail "no holder"
+wait_for "a process holds the kept channels" find_holder
 stop_daemon -9
 rm -r "$TSCTRACE_RUN_DIR"
 until_ended "without its directory"

@@ -917,7 +917,7 @@ TEST(test_size)
 TEST(test_foreign_files)
 {
 	static const char *const reasons[] = {
-		"another version", "not a history", "a symbolic link", "others can write",
+		"another version", "not a history", "a symbolic link", "writable by other users",
 		"not a history",
 	};
 	struct history *h = history_open(state_dir);
