@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include "lib/base/sysfs_read.h"
@@ -138,15 +139,21 @@ void tsct_memory_limits_read(struct tsct_memory_limits *ret_limits)
 		"installed memory", "available memory (MemAvailable)", "memory cgroup limit",
 		"lockable memory (RLIMIT_MEMLOCK)",
 	};
-	__u64 available = read_field("/proc/meminfo", "MemAvailable:", 10);
+	const __u64 available = read_field("/proc/meminfo", "MemAvailable:", 10);
+	const __u64 total = read_field("/proc/meminfo", "MemTotal:", 10);
+	struct sysinfo memory;
 	unsigned int i;
 
 	for (i = 0; i < TSCT_LIMIT_NR; i++) {
 		ret_limits->at[i].bytes = UINT64_MAX;
 		strcpy(ret_limits->at[i].name, names[i]);
 	}
-	ret_limits->at[TSCT_LIMIT_INSTALLED].bytes =
-		(__u64)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+	/* sysconf(_SC_PHYS_PAGES) is any number where a filter refuses sysinfo(). */
+	if (!sysinfo(&memory))
+		ret_limits->at[TSCT_LIMIT_INSTALLED].bytes =
+			(__u64)memory.totalram * memory.mem_unit;
+	else if (total < UINT64_MAX / 1024)
+		ret_limits->at[TSCT_LIMIT_INSTALLED].bytes = total * 1024;
 	if (available < UINT64_MAX / 1024)
 		ret_limits->at[TSCT_LIMIT_AVAILABLE].bytes = available * 1024;
 	read_cgroups(&ret_limits->at[TSCT_LIMIT_CGROUP]);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 /* Sizes of rings: limits in, sizes out */
 #include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
@@ -123,4 +126,25 @@ TEST(test_given)
 	demand.blocks = 0;
 	tsct_ring_choose(&limits, &demand, &choice);
 	ck_assert(!choice.refused && choice.blocks == 256);
+}
+
+/* Under a filter that refuses sysinfo(), the installed memory is that of /proc/meminfo. */
+TEST(test_memory_without_sysinfo)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sysinfo, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = { sizeof(filter) / sizeof(*filter), filter };
+	struct tsct_memory_limits allowed, refused;
+
+	tsct_memory_limits_read(&allowed);
+	ck_assert_uint_ge(allowed.at[TSCT_LIMIT_INSTALLED].bytes, 1 << 20);
+	ck_assert_int_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+	ck_assert_int_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+	tsct_memory_limits_read(&refused);
+	ck_assert_uint_eq(refused.at[TSCT_LIMIT_INSTALLED].bytes,
+			  allowed.at[TSCT_LIMIT_INSTALLED].bytes);
 }
