@@ -107,19 +107,22 @@ static int sum_values(struct report *r, const struct tsct_export_event *ev)
 /* ---- gaps: times of lost events --------------------------------------------- */
 
 /* Adds a loss. Beyond GAPS_MAX gaps, a loss widens the last gap of its stream on its CPU, if there
- * is one. *last: index of that gap, plus 1; 0: none. Returns 0 or -ENOMEM. */
-static int add_gap(struct report *r, __u32 *last, const struct gap *loss)
+ * is one. @last: index of the last gap, plus 1, by stream and location. Returns 0 or -ENOMEM. */
+static int add_gap(struct report *r, struct tsct_index *last, const struct gap *loss)
 {
-	struct gap *gap = *last ? &r->gaps[*last - 1] : NULL;
+	const __u64 *at = r->nr_gaps < GAPS_MAX ? NULL :
+		tsct_index_get(last, loss->stream, loss->location);
+	struct gap *gap;
 
-	if (r->nr_gaps >= GAPS_MAX && gap) {
+	if (at) {
+		gap = &r->gaps[*at - 1];
 		gap->to_ns = loss->to_ns > gap->to_ns ? loss->to_ns : gap->to_ns;
 		gap->events += loss->events;
 		return 0;
 	}
-	if (tsct_array_add(&r->gaps, &r->nr_gaps, loss, sizeof(*loss)))
+	if (tsct_array_add(&r->gaps, &r->nr_gaps, loss, sizeof(*loss)) ||
+	    !tsct_index_put(last, loss->stream, loss->location, r->nr_gaps))
 		return -ENOMEM;
-	*last = r->nr_gaps;
 	return 0;
 }
 
@@ -127,14 +130,11 @@ static int add_gap(struct report *r, __u32 *last, const struct gap *loss)
 static int take_gaps(struct report *r)
 {
 	const struct tsct_known *known = &r->x.known;
-	const size_t locations = r->x.rec->nr_locations;
-	__u32 *last = calloc(locations * r->x.rec->nr_streams + 1, sizeof(*last));
 	const struct tsct_loss_time *loss;
+	struct tsct_index last = { 0 };
 	__s64 from, to;
 	int err = 0;
 
-	if (!last)
-		return -ENOMEM;
 	for (loss = known->losses; loss < known->losses + known->nr_losses && !err; loss++) {
 		from = tsct_clock_params_ns(&r->x.rec->real, loss->from);
 		to = loss->until == UINT64_MAX ? r->end_ns :
@@ -142,13 +142,13 @@ static int take_gaps(struct report *r)
 		if (!loss->events || to < r->origin_ns || from > r->end_ns ||
 		    !r->x.selection.locations[loss->location])
 			continue;
-		err = add_gap(r, &last[loss->stream * locations + loss->location], &(struct gap) {
+		err = add_gap(r, &last, &(struct gap) {
 			.location = loss->location, .stream = loss->stream, .from_ns = from,
 			.to_ns = to < r->end_ns || r->x.filter.to ? to : r->end_ns,
 			.events = loss->events,
 		});
 	}
-	free(last);
+	tsct_index_free(&last);
 	return err;
 }
 
