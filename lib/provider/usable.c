@@ -133,14 +133,20 @@ static void read_locked(struct tsct_memory_limit *limit)
 	limit->bytes = most.rlim_cur > locked * 1024 ? most.rlim_cur - locked * 1024 : 0;
 }
 
+/* Returns a field of /proc/meminfo, bytes; UINT64_MAX: there is none. */
+static __u64 read_memory(const char *name)
+{
+	const __u64 kib = read_field("/proc/meminfo", name, 10);
+
+	return kib < UINT64_MAX / 1024 ? kib * 1024 : UINT64_MAX;
+}
+
 void tsct_memory_limits_read(struct tsct_memory_limits *ret_limits)
 {
 	static const char *const names[TSCT_LIMIT_NR] = {
 		"installed memory", "available memory (MemAvailable)", "memory cgroup limit",
 		"lockable memory (RLIMIT_MEMLOCK)",
 	};
-	const __u64 available = read_field("/proc/meminfo", "MemAvailable:", 10);
-	const __u64 total = read_field("/proc/meminfo", "MemTotal:", 10);
 	struct sysinfo memory;
 	unsigned int i;
 
@@ -149,13 +155,9 @@ void tsct_memory_limits_read(struct tsct_memory_limits *ret_limits)
 		strcpy(ret_limits->at[i].name, names[i]);
 	}
 	/* sysconf(_SC_PHYS_PAGES) is any number where a filter refuses sysinfo(). */
-	if (!sysinfo(&memory))
-		ret_limits->at[TSCT_LIMIT_INSTALLED].bytes =
-			(__u64)memory.totalram * memory.mem_unit;
-	else if (total < UINT64_MAX / 1024)
-		ret_limits->at[TSCT_LIMIT_INSTALLED].bytes = total * 1024;
-	if (available < UINT64_MAX / 1024)
-		ret_limits->at[TSCT_LIMIT_AVAILABLE].bytes = available * 1024;
+	ret_limits->at[TSCT_LIMIT_INSTALLED].bytes = sysinfo(&memory) ? read_memory("MemTotal:") :
+		(__u64)memory.totalram * memory.mem_unit;
+	ret_limits->at[TSCT_LIMIT_AVAILABLE].bytes = read_memory("MemAvailable:");
 	read_cgroups(&ret_limits->at[TSCT_LIMIT_CGROUP]);
 	read_locked(&ret_limits->at[TSCT_LIMIT_LOCKED]);
 }
