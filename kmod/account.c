@@ -37,7 +37,7 @@ module_param_named(channels_user_max, account_channels_user_max, uint, 0644);
 MODULE_PARM_DESC(channels_user_max,
 		 "limit on the number of channels of one user without CAP_SYS_RESOURCE");
 
-/* What the channels of one payer are charged, from before their creation until they are freed */
+/* Charges for the channels of one payer, from before their creation until they are freed */
 struct account_payer {
 	u64 bytes;
 	u32 channels;

@@ -433,7 +433,7 @@ int tsct_history_add_copy(struct tsct_history *h, const struct tsct_clock_copy *
 		if (err)
 			return err;
 	}
-	/* What is recorded has the pairings of its time. */
+	/* Up to there, the recorded lines hold: they have the pairings of their time. */
 	for (i = 0; i < h->nr_real; i++)
 		if (!h->real[i].live)
 			done = max(done, h->real[i].until_cycles);

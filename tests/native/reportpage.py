@@ -414,7 +414,7 @@ def fields(browser):
         f" f[2] === undefined && f[1].toLowerCase().includes({json.dumps(text)}) ||"
         f" f[0].toLowerCase() === {json.dumps(name)} && String(f[2]) === {json.dumps(text)})))"))
     browser.value(f"search({json.dumps('no such ' + text)}); nextMatch(1)")
-    # What is only in sums cannot be searched: the page does not state that there is none of it.
+    # Events in sums cannot be searched: the page does not state that none of them matches.
     need("it finds what is not there",
          browser.value("document.getElementById('found').textContent ==="
                        " (D.summed ? 'none drawn individually' : 'none')"))
