@@ -132,6 +132,11 @@ json_t *tsct_json_count(__u64 value)
 		json_sprintf("%llu", (unsigned long long)value);
 }
 
+json_t *tsct_json_real(double value)
+{
+	return isfinite(value) ? json_real(value) : json_null();
+}
+
 __u64 tsct_json_count_of(const json_t *json)
 {
 	return json_is_string(json) ? strtoull(json_string_value(json), NULL, 10) :

@@ -34,6 +34,9 @@ json_t *tsct_json_text(const char *text, size_t len);
  * out of memory. */
 json_t *tsct_json_count(__u64 value);
 
+/* Returns a JSON number; JSON null if @value is infinite or not a number. NULL: out of memory. */
+json_t *tsct_json_real(double value);
+
 /* Returns the number in @json, which tsct_json_count() made; 0: @json has no number. */
 __u64 tsct_json_count_of(const json_t *json);
 

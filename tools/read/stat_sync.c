@@ -74,11 +74,6 @@ static json_t *json_id(__u64 id)
 	return json_string(text);
 }
 
-static json_t *json_number(double value)
-{
-	return isfinite(value) ? json_real(value) : json_null();
-}
-
 static json_t *json_fit(const struct stat_figures *s, unsigned int i)
 {
 	const double ns = 1e9 / sync_samples_hz(s->rec);
@@ -90,11 +85,11 @@ static json_t *json_fit(const struct stat_figures *s, unsigned int i)
 		return json_pack("{ss}", "why", tsct_fit_error(f.err));
 	return json_pack("{ss si so so so so so}",
 		"kind", tsct_fit_name(f.fit.kind), "kept", (int)f.kept,
-		"error_ns", json_number(f.bound_ns),
-		"sd_ns", json_number(f.fit.sd * tsct_series_ns(&s->sync.series[i])),
-		"rtt_min_ns", json_number(f.fit.rtt_min * ns),
-		"rtt_median_ns", json_number(f.fit.rtt_median * ns),
-		"drift_ppm", json_number(f.drift_ppm));
+		"error_ns", tsct_json_real(f.bound_ns),
+		"sd_ns", tsct_json_real(f.fit.sd * tsct_series_ns(&s->sync.series[i])),
+		"rtt_min_ns", tsct_json_real(f.fit.rtt_min * ns),
+		"rtt_median_ns", tsct_json_real(f.fit.rtt_median * ns),
+		"drift_ppm", tsct_json_real(f.drift_ppm));
 }
 
 json_t *stat_sync_json(const struct stat_figures *s)

@@ -89,7 +89,7 @@ json_t *top_sums(const json_t *rows)
 	return json_pack("{sI sI sf sf sf so}", "events", (json_int_t)events,
 		"lost", (json_int_t)lost, "events_per_s", events_per_s,
 		"bytes_per_s", bytes_per_s, "lost_per_s", lost_per_s,
-		"unread_percent", isnan(unread) ? json_null() : json_real(unread));
+		"unread_percent", tsct_json_real(unread));
 }
 
 /* ---- order --------------------------------------------------------------- */

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <math.h>
 #include <string.h>
 
 #include "tools/common/json.h"
@@ -54,7 +53,7 @@ static json_t *node_row(const struct cluster_node *n, __s64 now_ns)
 		"events_per_s", rate(s, "events_per_s"), "bytes_per_s", rate(s, "bytes_per_s"),
 		"lost_per_s", rate(s, "lost_per_s"), "unread_percent", figure(s, "unread_percent"),
 		"clock", text(ctl_json_string(s, "clock")),
-		"offset_ns", isnan(offset_ns) ? json_null() : json_real(offset_ns),
+		"offset_ns", tsct_json_real(offset_ns),
 		"error_ns", figure(s, "error_ns"), "source", text(ctl_json_string(link, "name")),
 		"delay_ns", figure(link, "delay_ns"), "largest_bound", false, "longest_delay", false));
 	return row;

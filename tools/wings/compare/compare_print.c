@@ -28,11 +28,6 @@ static const struct { const char *key, *text; } outcomes[COMPARE_OUTCOMES] = {
 
 /* ---- JSON ---------------------------------------------------------------- */
 
-static json_t *json_real_or_null(double value)
-{
-	return isfinite(value) ? json_real(value) : json_null();
-}
-
 /* Returns a figure; null: there is no such span, or recording such spans was not requested. */
 static json_t *json_figure(const struct compare_estimate *e, enum compare_figure figure)
 {
@@ -50,9 +45,9 @@ static json_t *json_row(const struct compare_row *row)
 		"call", s->is_call, "compat", s->compat, "figure", figures[row->figure].key,
 		"a", json_figure(&row->estimates[0], row->figure),
 		"b", json_figure(&row->estimates[1], row->figure),
-		"ratio", json_real_or_null(row->result.ratio),
-		"ratio_low", json_real_or_null(row->result.low),
-		"ratio_high", json_real_or_null(row->result.high),
+		"ratio", tsct_json_real(row->result.ratio),
+		"ratio_low", tsct_json_real(row->result.low),
+		"ratio_high", tsct_json_real(row->result.high),
 		"outcome", outcomes[row->result.outcome].key);
 }
 

@@ -59,11 +59,6 @@ static json_t *show_curve(const struct window *w, enum tsct_fit_kind kind)
 	return curve;
 }
 
-static json_t *show_number(double value)
-{
-	return isfinite(value) ? json_real(value) : json_null();
-}
-
 static json_t *show_fit(const struct window *w, const struct sync_figures *f)
 {
 	const struct tsct_fit *fit = &f->fit;
@@ -73,13 +68,13 @@ static json_t *show_fit(const struct window *w, const struct sync_figures *f)
 	return json_pack("{s:s,s:i,s:i,s:o,s:o,s:o,s:o,s:o,s:o,s:o}",
 		"kind", tsct_fit_name(fit->kind), "kept", (int)f->kept,
 		"dropped", (int)(w->series->nr - f->kept),
-		"rtt_min_ns", show_number(fit->rtt_min * tick_ns),
-		"rtt_median_ns", show_number(fit->rtt_median * tick_ns),
-		"residual_ns", show_number(fit->residual * t->ns),
-		"sd_ns", show_number(fit->sd * t->ns),
-		"doubt_ns", show_number(fit->disagreement * t->ns),
-		"error_ns", show_number(f->bound_ns),
-		"rate_error_ppb", show_number(fit->rate_error / t->rate * 1e9));
+		"rtt_min_ns", tsct_json_real(fit->rtt_min * tick_ns),
+		"rtt_median_ns", tsct_json_real(fit->rtt_median * tick_ns),
+		"residual_ns", tsct_json_real(fit->residual * t->ns),
+		"sd_ns", tsct_json_real(fit->sd * t->ns),
+		"doubt_ns", tsct_json_real(fit->disagreement * t->ns),
+		"error_ns", tsct_json_real(f->bound_ns),
+		"rate_error_ppb", tsct_json_real(fit->rate_error / t->rate * 1e9));
 }
 
 static json_t *show_series(const struct sync_samples *r, unsigned int i,
