@@ -77,6 +77,8 @@ start() {	# NAME [HOST-ID] [OPTION...]
 	printf -v "$1" %s "$pid"
 }
 slay() { kill_now "${!1}"; }	# NAME
+# Its daemon answers. The clock file, which trace-ctl clock reads, can be that of a killed one.
+serves() { in_dir "$1" "$ctl" peers >/dev/null 2>&1; }	# NAME
 end_nodes() {	# NAME...
 	local i
 	for i; do end_by TERM "${!i}" "$i"; done

@@ -83,7 +83,10 @@ printf 'serve\nallow all\nsync-max-duration 1\n' >"$work/gamma/conf"
 printf 'master 10.98.0.1\nsync-max-duration 1\n' >"$work/beta/conf"
 start gamma c1
 start beta b1
-for i in beta gamma; do wait_for "$i has a clock" in_dir $i "$ctl" clock --wait-synced=0.1; done
+for i in beta gamma; do
+	wait_for "the daemon of $i answers" serves $i
+	wait_for "$i has a clock" in_dir $i "$ctl" clock --wait-synced=0.1
+done
 run_on 1 gamma sync
 grep -q 'no node took part in the session: this node has no source, and no' "$work/err" ||
 	fail "a session with nobody"

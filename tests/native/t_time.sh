@@ -37,7 +37,8 @@ start_daemon() {
 	"$daemon" --run-dir "$work/run" --config "$work/conf" --interval-ms 100 2>>"$work/daemon.log" &
 	pid=$!
 }
-synced() { "$ctl" clock --wait-synced=0 >/dev/null 2>&1; }
+# peers: the clock file can be that of a killed daemon.
+synced() { "$ctl" peers >/dev/null 2>&1 && "$ctl" clock --wait-synced=0 >/dev/null 2>&1; }
 converts() { clocks check "$ctl" "$work/seen" "$@" >"$work/out" 2>"$work/err"; }
 bytes() { cat "$work"/run/history/* 2>/dev/null | wc -c; }
 grown() { [ "$(bytes)" -gt "$1" ]; }	# BYTES
