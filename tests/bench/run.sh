@@ -175,22 +175,30 @@ bench_merge-ranks() {
 	python3 "$here/merge_ranks.py" "$out"
 }
 
-# Events per second of CPU time; sqlite3 answers from a table of the same events, which it imports
-# before, and babeltrace2 reads them
+# Events per second of CPU time. sqlite3 answers from a table of the same events, which it imports
+# before, and babeltrace2 reads them.
 answer() {	# NAME COMMAND...
 	local TIMEFORMAT='%U %S' took
 	took=$({ time "${@:2}" >/dev/null 2>&1; } 2>&1) || true
 	awk -v name="$1" -v n="$events" '{ printf "%s %.0f events/s\n", name, n / ($1 + $2) }' <<<"$took"
 }
 
+span_answers() {	# [MODE]: writes a recording; sets: events
+	rm -rf "$work/rec"
+	mkdir "$work/rec"
+	"$out/bench/spans" "$work/rec" "${EVENTS:-5000000}" 1 "$@"
+	events=$("$ctl" query --csv "$work/rec" 'select count(*) from events' | tail -n 1)
+	answer "stat_spans${1+_$1}" "$ctl" stat --spans "$work/rec"
+	answer "report${1+_$1}" "$ctl" report -q -o "$work/html" "$work/rec"
+}
+
 bench_answers() {
 	local events ctl=$out/tools/trace-ctl query="select count(*), sum(tid) from events"
 	work=$(mktemp -d "${TMPDIR:-/dev/shm}/tsctrace-answers-XXXXXX")
-	mkdir "$work/rec"
-	"$out/bench/spans" "$work/rec" "${EVENTS:-5000000}" 1
-	events=$("$ctl" query --csv "$work/rec" 'select count(*) from events' | tail -n 1)
-	answer stat_spans "$ctl" stat --spans "$work/rec"
-	answer report "$ctl" report -q -o "$work/html" "$work/rec"
+	# Two threads that stay on their CPUs; then 20 that change CPU, span and call at random,
+	# which no CPU can predict
+	span_answers nested
+	span_answers
 	answer export_perfetto "$ctl" export -q -f perfetto -o "$work/out" "$work/rec"
 	rm "$work/out"
 	answer query_sum "$ctl" query "$work/rec" "$query"

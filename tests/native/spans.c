@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * spans DIR EVENTS SEED [nodes|unknown|slow]: writes a recording with random spans of 20 threads on 4
- * CPUs to DIR, or a merged one of two nodes with half of the threads and CPUs each, whose times are
- * within 100 and 7000 ns, or those of the second one within an unknown bound. One tick is 1 ns; all
- * takes twice as long if `slow`. Spans of kind begin and end: job, which overlap and have equal fields n; loop,
- * which nest; request, which have ids. System calls. Pairs of instants: query_start and
- * query_done, which match by their fields id, in any threads; and stage_in and stage_out, which
- * match in a thread. Some begins have no end, and some ends no begin.
+ * spans DIR EVENTS SEED [nodes|unknown|slow|nested]: writes a recording with random spans of 20
+ * threads on 4 CPUs to DIR, or a merged one of two nodes with half of the threads and CPUs each,
+ * whose times are within 100 and 7000 ns, or those of the second one within an unknown bound. One
+ * tick is 1 ns; all takes twice as long if `slow`. Spans of kind begin and end: job, which overlap
+ * and have equal fields n; loop, which nest; request, which have ids. System calls. Pairs of
+ * instants: query_start and query_done, which match by their fields id, in any threads; and
+ * stage_in and stage_out, which match in a thread. Some begins have no end, and some ends no begin.
+ * If `nested`: only spans loop, two deep, of two threads that stay on their CPUs and run in turns,
+ * 4096 events each.
  */
 #include "one.h"
 #include "tests/world/random.h"
@@ -161,6 +163,18 @@ static void edge_of_call(__u32 thread, __s64 *call, bool begin)
 	*call = begin ? payload[0] : -1;
 }
 
+static void write_nested(__u64 events)
+{
+	__u32 cpu;
+	__u64 i;
+
+	for (i = 0; i < events; i++) {
+		now += 30 + any(64);
+		cpu = i >> 12 & 1;
+		put_at(now, 0, cpu, 100 + cpu, i & 2 ? LOOP_END : LOOP_BEGIN, &i, i & 2 ? 0 : 8);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static struct { struct open jobs, loops, requests, stages; __s64 call; } threads[THREADS];
@@ -178,6 +192,10 @@ int main(int argc, char **argv)
 	begin_writing(argv[1]);
 	for (i = 0; i < THREADS; i++)
 		threads[i].call = -1;
+	if (!strcmp(mode, "nested")) {
+		write_nested(events);
+		events = 0;
+	}
 	while (events--) {
 		now += (1 + any(any(20) ? 2000 : 2000000)) << slow;
 		thread = any(THREADS);
