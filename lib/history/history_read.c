@@ -21,8 +21,7 @@
 #include "lib/clockpage/clock_params.h"
 
 #define BYTES_MAX	(1ULL << 30)	/* largest size of a file */
-/* Largest age of the last recorded pairing for the daemon's published clock, ns: a running daemon
- * records one every 16 s or so */
+/* Largest age of a running daemon's last record, ns: it records a pairing every 16 s or so */
 #define PAIRING_AGE_NS	64000000000LL
 /* The kernel steers CLOCK_REALTIME by up to 500 ppm, and its own bound grows by as much. */
 #define UTC_GROWTH_PPB	500000
@@ -64,6 +63,7 @@ struct tsct_history {
 	__u32 last_pairing;	/* index + 1 of this file's last pairing; 0: none yet */
 	__u32 last_pairing_epoch;
 	__u64 utc_cycles;	/* counter when last_pairing was measured, or shortly before */
+	bool ended;		/* the daemon of the last file ended after its last sample */
 	bool damaged;		/* a record since the last pairing is damaged, perhaps a pairing */
 	struct tsct_history_pairing last;	/* last pairing of all files, as recorded */
 	bool has_last;
@@ -274,6 +274,9 @@ static int add_record(struct tsct_history *h, const struct tsct_history_record *
 		h->last_pairing_epoch = record->epoch;
 		h->last_pairing = h->nr_pairings;
 		return 0;
+	case TSCT_HISTORY_END:
+		h->ended = true;
+		return 0;
 	default:
 		return 0;
 	}
@@ -396,7 +399,7 @@ int tsct_history_add(struct tsct_history *h, const void *bytes, size_t len, cons
 	h->has_source = true;
 	/* A daemon that could not continue the previous daemon's epochs restarts their numbers. */
 	h->last_pairing = 0;
-	h->sorted = false;
+	h->sorted = h->ended = false;
 	for (at = sizeof(record); len - at >= sizeof(record) && !err; at += sizeof(record)) {
 		memcpy(&record, (const char *)bytes + at, sizeof(record));
 		if (tsct_history_valid(&record)) {
@@ -603,6 +606,25 @@ static int make_runs(struct tsct_history *h)
 	h->unpaired = h->nr_real;
 	h->sorted = !err;
 	return err;
+}
+
+int tsct_history_end(struct tsct_history *h, const struct tsct_history_pairing *now)
+{
+	const __s64 ns = now || h->ended ? 0 : PAIRING_AGE_NS;
+	const int err = make_runs(h);
+	const __u32 pairing = !err && h->nr_real ? h->real[h->nr_real - 1].pairing : 0;
+	const struct tsct_history_pairing *t = pairing ? &h->pairings[pairing - 1] : NULL;
+	struct entry *e;
+
+	/* Without a pairing, or by a void one, only the counter has a time. */
+	if (err || (now && (!t || t->changed || agree(t, now))))
+		return err;
+	/* Earlier open ends were cut by what follows them. */
+	for (e = h->real + h->nr_real; e-- > h->real && e->live && e->pairing == pairing; )
+		e->until_cycles = min(e->until_cycles, e->sampled_cycles +
+				      (__u64)tsct_ns_cycles(e->params.mult, ns));
+	h->sorted = false;
+	return 0;
 }
 
 /* ---- one entry ------------------------------------------------------------ */

@@ -645,6 +645,53 @@ TEST(test_open_ends)
 	}
 }
 
+/* No later daemon: the machine was suspended, or the clock was set, after the last sample. A daemon
+ * that ended saw the boot up to that sample, a killed one recorded something in the last 64 s. */
+TEST(test_last_open_end)
+{
+	static const struct {
+		bool is_present, ended;
+		__s64 suspended_s, set_s;
+		int at_1020, at_1100;
+	} rows[] = {
+		{ true, true, 0, 0, 0, 0 },
+		{ true, false, 0, 0, 0, 0 },
+		{ true, true, 60, 0, -EOVERFLOW, -EOVERFLOW },
+		{ true, false, 60, 0, -EOVERFLOW, -EOVERFLOW },
+		{ true, true, 0, 1, -EOVERFLOW, -EOVERFLOW },
+		{ false, true, 0, 0, -EOVERFLOW, -EOVERFLOW },
+		{ false, false, 0, 0, 0, -EOVERFLOW },
+	};
+	struct tsct_history_time found[TSCT_HISTORY_TIMES];
+	struct tsct_history_pairing now = { 0 };
+	struct tsct_history *h;
+	unsigned int i, nr;
+	__u64 mono;
+
+	for (i = 0; i < ROWS(rows); i++) {
+		begin(0);
+		put_hand_line(1000, 1016, 0);
+		put_hand_pairing(HAND_NS);
+		put_hand_live(1016, 4000);
+		if (rows[i].ended)
+			put_hand((struct tsct_history_record) { 0 }, TSCT_HISTORY_END);
+		now.real_min_ns = now.real_max_ns =
+			HAND_NS + (rows[i].suspended_s + rows[i].set_s) * NS_PER_S;
+		now.boot_min_ns = now.boot_max_ns = rows[i].suspended_s * NS_PER_S;
+		h = load();
+		ck_assert_int_eq(tsct_history_end(h, rows[i].is_present ? &now : NULL), 0);
+		for (mono = 1010; mono <= 1100; mono += mono == 1010 ? 10 : 80) {
+			const __u64 ns = mono * NS_PER_S;
+
+			ck_assert_int_eq(tsct_history_convert(h, TSCT_HISTORY_MONOTONIC, ns, ns, found,
+							      &nr),
+					 mono == 1010 ? 0 : mono == 1020 ? rows[i].at_1020 :
+					 rows[i].at_1100);
+		}
+		tsct_history_free(h);
+	}
+}
+
 /* A file after one that was removed: its first pairing may not be that of all its lines. */
 TEST(test_continued)
 {
