@@ -51,13 +51,15 @@ static int send_text(int to, const char *text, int fd)
 	return sendmsg(to, &msg, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-/* Receives a message. Returns false if the connection has ended, or after
- * an error. *ret_fd: the message's memfd; -1: no memfd */
+/* Receives a message. Returns false if the connection has ended, or after an error or
+ * an empty message. *ret_fd: the message's memfd; -1: no memfd */
 static bool receive_text(int from, char *text, size_t size, int *ret_fd)
 {
 	const ssize_t n = tsct_fd_message_receive(from, text, size - 1, 0, ret_fd);
 
 	text[n > 0 ? n : 0] = '\0';
+	if (n <= 0 && *ret_fd >= 0)
+		close(*ret_fd);
 	return n > 0;
 }
 

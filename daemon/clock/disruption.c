@@ -14,6 +14,7 @@
 #include "disruption.h"
 #include "lib/base/hash.h"
 #include "lib/client/gettime.h"
+#include "lib/clock/clock_source.h"
 #include "lib/clock/utc.h"
 
 /* ---- comparison of two samples ------------------------------------------ */
@@ -102,32 +103,7 @@ void disruption_describe(const struct disruption *before,
 	snprintf(text, size, "no disruption");
 }
 
-/* ---- reading: clocks against each other --------------------------------- */
-
-#define COMPARE_TRIES	8	/* maximum number of tries of read_clock_offset() */
-/* read_clock_offset() stops after a try whose two readings of CLOCK_MONOTONIC are at
- * most this far apart, ns. */
-#define COMPARE_GOOD_NS	200
-
-/* Measures a lower and an upper bound of @clock minus CLOCK_MONOTONIC, ns. */
-static void read_clock_offset(clockid_t clock, __s64 *ret_min_ns,
-			      __s64 *ret_max_ns)
-{
-	__s64 best = INT64_MAX;
-	int i;
-
-	for (i = 0; i < COMPARE_TRIES && best > COMPARE_GOOD_NS; i++) {
-		__s64 before = tsct_gettime_ns(CLOCK_MONOTONIC);
-		__s64 ns = tsct_gettime_ns(clock);
-		__s64 after = tsct_gettime_ns(CLOCK_MONOTONIC);
-
-		if (after - before >= best)
-			continue;
-		best = after - before;
-		*ret_min_ns = ns - after;
-		*ret_max_ns = ns - before;
-	}
-}
+/* ---- reading: the module's counts ---------------------------------------- */
 
 /* Copies the module's count of restores and the time of the last restore to @d. If the
  * count is 0 (no restore since the module was loaded), the time in @d is not changed. */
@@ -327,10 +303,8 @@ void disruption_read(struct disruption_reader *reader, struct disruption *ret)
 	struct tsct_clock_snapshot snapshot;
 	int err;
 
-	read_clock_offset(CLOCK_BOOTTIME, &d->suspended_min_ns,
-			  &d->suspended_max_ns);
-	read_clock_offset(CLOCK_REALTIME, &d->realtime_min_ns,
-			  &d->realtime_max_ns);
+	tsct_source_compare(CLOCK_BOOTTIME, &d->suspended_min_ns, &d->suspended_max_ns);
+	tsct_source_compare(CLOCK_REALTIME, &d->realtime_min_ns, &d->realtime_max_ns);
 	read_clocksource(reader);
 	read_cpus_online(reader);
 	err = reader->snapshot ? reader->snapshot(reader->ctx, &snapshot) :

@@ -5,8 +5,8 @@
  * FILE_BYTES. NUMBER counts the files of all boots. When all files together are too large, those
  * with the lowest numbers are removed, whatever their ages: the clock may be set to a wrong time.
  *
- * Each record is written with one write(), so a killed daemon leaves whole records. If the
- * disk is full, the written part of a record is cut off again. Nothing is synced to the disk:
+ * Each record is written with one pwrite(), so a killed daemon leaves whole records. If the
+ * disk is full, the next record replaces the written part of a record. Nothing is synced to the disk:
  * a crash of the machine loses records that the kernel had not written, as with any log.
  */
 #include <dirent.h>
@@ -135,15 +135,12 @@ static void close_file(struct history *h)
 
 static int write_record(struct history *h, const struct tsct_history_record *record)
 {
-	ssize_t done = write(h->fd, record, sizeof(*record));
+	const ssize_t done = pwrite(h->fd, record, sizeof(*record), h->size);
 
-	if (done == sizeof(*record)) {
-		h->size += done;
-		return 0;
-	}
-	if (done < 0)
-		return -errno;
-	return ftruncate(h->fd, h->size) ? -errno : -ENOSPC;
+	if (done != sizeof(*record))
+		return done < 0 ? -errno : -ENOSPC;
+	h->size += done;
+	return 0;
 }
 
 /*
@@ -227,8 +224,7 @@ static int begin_file(struct history *h)
 	/* Tries again, because another daemon that uses the directory may have taken the number. */
 	for (tries = 0; tries < 10 && h->fd < 0 && nr < NUMBER_MAX; tries++) {
 		snprintf(path, sizeof(path), "%s/%s.%06u", h->dir, h->boot, ++nr);
-		h->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
-			     0644);
+		h->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
 		if (h->fd < 0 && errno != EEXIST)
 			return -errno;
 	}

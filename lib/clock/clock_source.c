@@ -178,6 +178,29 @@ int tsct_source_choose(char *why, size_t size)
 
 /* ---- boot id ------------------------------------------------------------ */
 
+#define COMPARE_TRIES	8	/* maximum number of tries of tsct_source_compare() */
+/* tsct_source_compare() stops after a try whose two readings of CLOCK_MONOTONIC are at
+ * most this far apart, ns. */
+#define COMPARE_GOOD_NS	200
+
+void tsct_source_compare(clockid_t clock, __s64 *ret_min_ns, __s64 *ret_max_ns)
+{
+	__s64 best = INT64_MAX;
+	int i;
+
+	for (i = 0; i < COMPARE_TRIES && best > COMPARE_GOOD_NS; i++) {
+		__s64 before = tsct_gettime_ns(CLOCK_MONOTONIC);
+		__s64 ns = tsct_gettime_ns(clock);
+		__s64 after = tsct_gettime_ns(CLOCK_MONOTONIC);
+
+		if (after - before >= best)
+			continue;
+		best = after - before;
+		*ret_min_ns = ns - after;
+		*ret_max_ns = ns - before;
+	}
+}
+
 int tsct_boot_id(__u8 ret_id[16])
 {
 	char text[64];

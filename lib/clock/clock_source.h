@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <time.h>
 #include <tsctrace/tsctrace.h>
 
 /* Compares the counters of all CPUs and fills in check->flags. */
@@ -58,6 +59,9 @@ void tsct_source_clocksource(struct tsct_check *check);
  * in /proc and /sys, and never raises a signal.
  */
 void tsct_source_features(struct tsct_check *check);
+
+/* tsct_source_compare - measure a lower and an upper bound of @clock minus CLOCK_MONOTONIC, ns */
+void tsct_source_compare(clockid_t clock, __s64 *ret_min_ns, __s64 *ret_max_ns);
 
 /*
  * tsct_boot_id - read the boot ID of the running kernel, a UUID; *ret_id has the bytes

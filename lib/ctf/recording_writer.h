@@ -31,12 +31,11 @@ int tsct_recording_writer_open(int dirfd, struct tsct_recording *rec,
 		     struct tsct_recording_writer **ret_writer);
 
 /*
- * tsct_recording_writer_follow - use @params for CLOCK_REALTIME from counter value @at on.
- * Only for recordings with ticks of system time, whose first params are rec->real; no effect
- * on other recordings.
+ * tsct_recording_writer_follow - tsct_tick_encoder_follow(). Without segments, the clock params
+ * rec->real are extended backwards for events from before these.
  */
 void tsct_recording_writer_follow(struct tsct_recording_writer *writer,
-				  const struct tsct_clock_params *params, __u64 at);
+				  const struct tsct_clock_copy *clock);
 
 /*
  * Set of threads whose events were written. The writer adds an event's thread if the

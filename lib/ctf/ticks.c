@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "lib/clockpage/clock_params.h"
+#include "lib/clockpage/clock_segments.h"
 #include "ticks.h"
 
 static const int all_bits[TSCT_TIMESTAMPS_NR] = {
@@ -57,32 +58,35 @@ static __u64 system_ns(const struct tsct_clock_params *params, __u64 cycles)
 	return ns > 0 ? ns : 0;
 }
 
-/* Returns the system time by the params that were in force at @cycles: new params extended
- * backwards would be off by the change of the rate. */
-static __u64 encoder_ns(const struct tsct_tick_encoder *encoder, __u64 cycles)
+/*
+ * Gets the system time at @cycles, and its error bound, by the clock params that were in force at
+ * @cycles. The bound is unknown (U64_MAX) if the clock was disrupted then, or if it no longer has
+ * these params; the time is then that of the params in force, extended backwards.
+ */
+static __u64 encoder_ns(const struct tsct_tick_encoder *encoder, __u64 cycles, __u64 *ret_error_ps)
 {
-	const bool is_earlier = encoder->before.mult &&
-		(__s64)(cycles - encoder->params.base_cycles) < 0;
+	const struct tsct_clock_params *params = &encoder->clock.state.real;
+	struct tsct_clock_time time;
 
-	return system_ns(is_earlier ? &encoder->before : &encoder->params, cycles);
+	if (likely((__s64)(cycles - params->base_cycles) >= 0)) {
+		*ret_error_ps = tsct_clock_params_error_ps(params, cycles);
+		return system_ns(params, cycles);
+	}
+	*ret_error_ps = UINT64_MAX;
+	if (tsct_segments_lookup(&encoder->clock, cycles, &time))
+		return system_ns(params, cycles);
+	if (tsct_status_has_time(time.status))
+		*ret_error_ps = time.error_ps;
+	return time.ns > 0 ? time.ns : 0;
 }
 
 /* Returns the value from which a tick is made: ns of system time, or @cycles. */
 static __u64 to_source(const struct tsct_tick_encoder *encoder, __u64 cycles)
 {
+	__u64 error_ps;
+
 	return tsct_timestamps_system(encoder->timestamps) ?
-		encoder_ns(encoder, cycles) : cycles;
-}
-
-static void note_error(struct tsct_tick_encoder *encoder, __u64 cycles)
-{
-	const struct tsct_clock_params *params = &encoder->params;
-	__u64 error_ps = tsct_clock_params_error_ps(params, cycles);
-
-	/* Error bound of all events: the larger of two, the bound at @cycles and past_error_ps,
-	 * as events that are still in rings are earlier than @cycles */
-	error_ps = max(error_ps, params->past_error_ps);
-	encoder->error_ps = max(encoder->error_ps, error_ps);
+		encoder_ns(encoder, cycles, &error_ps) : cycles;
 }
 
 void tsct_tick_encoder_init(struct tsct_tick_encoder *encoder,
@@ -91,25 +95,22 @@ void tsct_tick_encoder_init(struct tsct_tick_encoder *encoder,
 	memset(encoder, 0, sizeof(*encoder));
 	encoder->timestamps = rec->timestamps;
 	encoder->bits = tsct_recording_tick_bits(rec);
-	encoder->params = rec->real;
+	encoder->clock.state.real = rec->real;
+	encoder->clock.state.status = rec->status;
+	encoder->begin_cycles = rec->begin;
 	encoder->begin = to_source(encoder, rec->begin);
-	note_error(encoder, rec->begin);
 }
 
-/* The error bound of clock params is largest at the start or end of their time in use. */
 void tsct_tick_encoder_follow(struct tsct_tick_encoder *encoder,
-			      const struct tsct_clock_params *params, __u64 at)
+			      const struct tsct_clock_copy *clock)
 {
-	if (!tsct_timestamps_system(encoder->timestamps) || !params->mult)
+	if (!tsct_timestamps_system(encoder->timestamps) || !clock->state.real.mult ||
+	    (encoder->has_followed && clock->state.epoch != encoder->clock.state.epoch))
 		return;
-	/* The present params are used until the new ones begin, which may be later than @at. */
-	note_error(encoder, at);
-	if ((__s64)(params->base_cycles - encoder->params.base_cycles) > 0) {
-		note_error(encoder, params->base_cycles);
-		encoder->before = encoder->params;
-	}
-	encoder->params = *params;
-	note_error(encoder, at);
+	encoder->clock = *clock;
+	if (!encoder->has_followed)
+		encoder->begin = to_source(encoder, encoder->begin_cycles);
+	encoder->has_followed = true;
 }
 
 __u64 tsct_tick_encoder_moment(const struct tsct_tick_encoder *encoder, __u64 cycles)
@@ -126,8 +127,9 @@ __u64 tsct_tick_encoder_settle(struct tsct_tick_encoder *encoder, __u64 cycles)
 __u64 tsct_tick_encoder_system(struct tsct_tick_encoder *encoder, __u64 cycles,
 			       __u64 last)
 {
-	__u64 ns = encoder_ns(encoder, cycles);
+	__u64 error_ps, ns = encoder_ns(encoder, cycles, &error_ps);
 
+	encoder->error_ps = max(encoder->error_ps, error_ps);
 	last = max(last, encoder->floor);
 	if (ns >= last)
 		return ns;
@@ -185,7 +187,7 @@ static struct tsct_clock_params identity_params(const struct tsct_tick_encoder *
 						const struct tsct_recording *rec,
 						const struct tsct_recording *figures)
 {
-	__u64 error_ps = tsct_clock_params_error_ps(&encoder->params, rec->end);
+	__u64 error_ps = tsct_clock_params_error_ps(&encoder->clock.state.real, rec->end);
 	const struct tsct_clock_params *known = &rec->real;
 
 	error_ps = max(error_ps, encoder->error_ps);
@@ -230,15 +232,14 @@ void tsct_tick_encoder_describe(const struct tsct_tick_encoder *encoder,
 	sync->end.end = system_ns(known, sync->end.end);
 	sync->params = convert_params(known, &sync->params);
 	for (i = 0; i < ret_figures->node.nr_utc; i++)
-		ret_figures->node.utc[i].tick = system_ns(known,
-							  rec->nodes[0].utc[i].tick);
+		ret_figures->node.utc[i].tick = to_source(encoder, rec->nodes[0].utc[i].tick);
 	to->source = TSCT_SOURCE_REALTIME;
 	to->counter = *known;
 	to->counter_source = rec->source;
 	to->begin = encoder->begin;
-	to->end = encoder_ns(encoder, rec->end);
+	to->end = to_source(encoder, rec->end);
 	to->end = max(to->end, to->begin);
-	to->until = encoder_ns(encoder, rec->until);
+	to->until = to_source(encoder, rec->until);
 	to->real = identity_params(encoder, rec, to);
 	/* Drops the bounds: they are functions of the counter, but ticks are ns of system time. */
 	memset(&to->errors, 0, sizeof(to->errors));

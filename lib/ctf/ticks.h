@@ -59,13 +59,13 @@ struct tsct_stamp_period tsct_recording_stamp_period(const struct tsct_recording
 struct tsct_tick_encoder {
 	__u32 timestamps;
 	int bits;
-	/* Fields that are used only if ticks are system time: */
-	/* params in force, from cycles to CLOCK_REALTIME */
-	struct tsct_clock_params params;
-	/* params in force before these, for events that are still in rings; mult 0: none */
-	struct tsct_clock_params before;
+	__u64 begin_cycles;	/* counter value of the recording's start */
 	__u64 begin;		/* time of the recording's start, ns or cycles */
-	__u64 error_ps;		/* largest error bound of all params so far, ps */
+	/* Fields that are used only if ticks are system time: */
+	/* clock params in force, and the segments for events from before these */
+	struct tsct_clock_copy clock;
+	bool has_followed;	/* false: `clock` has the recording's params, and no segment */
+	__u64 error_ps;		/* largest error bound of all times so far, ps */
 	__u64 stopped_ns;	/* longest time for which ticks stood still, ns */
 	__u64 floor;		/* lowest time that a later event may have, ns or cycles */
 };
@@ -75,11 +75,13 @@ void tsct_tick_encoder_init(struct tsct_tick_encoder *encoder,
 			    const struct tsct_recording *rec);
 
 /*
- * tsct_tick_encoder_follow - use @params for CLOCK_REALTIME from counter value @at on.
- * Has an effect only if ticks are system time.
+ * tsct_tick_encoder_follow - use the params and segments of @clock for CLOCK_REALTIME
+ *
+ * The first call may change the time of the recording's start. No effect if ticks are not system
+ * time, or if @clock has another epoch than at the first call: times could go back.
  */
 void tsct_tick_encoder_follow(struct tsct_tick_encoder *encoder,
-			      const struct tsct_clock_params *params, __u64 at);
+			      const struct tsct_clock_copy *clock);
 
 /* tsct_tick_encoder_moment - get the file tick of a counter value that has no event */
 __u64 tsct_tick_encoder_moment(const struct tsct_tick_encoder *encoder, __u64 cycles);

@@ -386,7 +386,7 @@ static void choose_used(struct tsct_plane *plane)
 
 	for (i = 0; i < plane->nr; i++) {
 		p = &plane->point[i];
-		p->used = p->sound && !p->slow_place;
+		p->used = p->sound && !p->in_slow_place;
 		used += p->used;
 	}
 	for (i = 0; i < plane->nr && !used; i++)

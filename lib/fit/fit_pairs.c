@@ -129,8 +129,8 @@ static void compare_places(struct tsct_plane *plane, const struct tsct_exchange 
 		return;
 	plane->slow_place = drop_first ? TSCT_FIT_PLACE_FIRST : TSCT_FIT_PLACE_FURTHER;
 	for (p = plane->point; p < end; p++) {
-		p->slow_place = !x[p->index].session && follows_answer(x, p) != drop_first;
-		p->used = p->used && !p->slow_place;
+		p->in_slow_place = !x[p->index].session && follows_answer(x, p) != drop_first;
+		p->used = p->used && !p->in_slow_place;
 	}
 }
 

@@ -206,7 +206,7 @@ static bool point_of(const struct tsct_plane *plane,
 		(x->local_error + 1.0) * plane->rate;
 	ret->session_size = 1;
 	ret->rejected = false;
-	ret->slow_place = false;
+	ret->in_slow_place = false;
 	ret->slow_route = false;
 	ret->shortest = true;
 	ret->used = true;

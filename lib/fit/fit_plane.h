@@ -35,9 +35,8 @@ struct tsct_point {
 	/* false: another used point of the same poll has a shorter round trip */
 	bool shortest;
 	bool used;		/* true: the point is used for the estimate */
-	/* true: other exchanges show that the place in a poll is slow, so that the point is
-	 * not used for the estimate */
-	bool slow_place;
+	bool in_slow_place;	/* true: the point is of the plane's slow place, and not used for
+				 * the estimate */
 	/* true: other exchanges show that the point's packets took a longer route, so that
 	 * its middle is not used for the estimate */
 	bool slow_route;
@@ -133,7 +132,7 @@ void tsct_plane_reject_short(struct tsct_plane *plane);
  *	is worse than one with them, or HUGE_VAL if there is no such stretch
  * @x: exchanges that the points were made of
  *
- * The first function sets slow_place, and clears `used`, of points in the slow place; it sets
+ * The first function sets in_slow_place, and clears `used`, of points in the slow place; it sets
  * `shortest` of all points, and nr_pairs and slow_place of the plane. The second function sets
  * slow_route of points.
  */

@@ -17,6 +17,7 @@
  *		clock, or a suspend, ends the epoch
  *   OPEN...	lines after the last REAL, which no sample of the clock has confirmed yet
  *   LIVE	params in force, which give the time after the last line
+ *   END		the daemon ended, or records nothing from now on
  *
  * In an interval of the counter that no line covers, the time is unknown and is not interpolated:
  * the daemon did not run, or the clock was disrupted. Where a daemon continued the previous
@@ -45,6 +46,7 @@ enum tsct_history_kind {
 	TSCT_HISTORY_PAIRING,
 	TSCT_HISTORY_OPEN,
 	TSCT_HISTORY_LIVE,
+	TSCT_HISTORY_END,
 };
 
 struct tsct_history_header {
@@ -148,7 +150,7 @@ void tsct_history_writer_init(struct tsct_history_writer *writer,
 bool tsct_history_feed(struct tsct_history_writer *writer,
 		       const struct tsct_history_input *input);
 
-/* Writes pending lines, OPEN and LIVE. @copy: as in the last call of tsct_history_feed() */
+/* Writes pending lines, OPEN, LIVE and END. @copy: as in the last call of tsct_history_feed() */
 void tsct_history_flush(struct tsct_history_writer *writer, const struct tsct_clock_copy *copy);
 
 /* ---- reading: history_read.c ---------------------------------------------- */
@@ -197,6 +199,18 @@ int tsct_history_add(struct tsct_history *history, const void *bytes, size_t len
 
 /* Adds the daemon's published clock, for the time after the last line. */
 int tsct_history_add_copy(struct tsct_history *history, const struct tsct_clock_copy *copy);
+
+/*
+ * tsct_history_end - make times unknown that the last params may not give; call it once, at last
+ * @now: what REALTIME - MONOTONIC and BOOTTIME - MONOTONIC are now; NULL: the boot has ended
+ *
+ * The clock may have been set, or the machine suspended, when no daemon was there to see it. If
+ * @now contradicts the last pairing, that happened: the time after the clock's last sample is
+ * unknown. Of a boot that has ended, no one can know: the time is unknown after the last sample of
+ * a daemon that ended, and, as a daemon that ran would have recorded something, 64 s after any.
+ * Returns 0 or -ENOMEM.
+ */
+int tsct_history_end(struct tsct_history *history, const struct tsct_history_pairing *now);
 
 /* Calls @boot with the id of each boot that has files in @dir. Returns 0 or -errno. */
 int tsct_history_boots(const char *dir, void (*boot)(void *ctx, const __u8 boot_id[16]),

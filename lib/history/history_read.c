@@ -20,9 +20,9 @@
 #include "lib/base/text.h"
 #include "lib/clockpage/clock_params.h"
 
-#define BYTES_MAX	(1ULL << 30)	/* largest size of a file */
-/* Largest age of the last recorded pairing for the daemon's published clock, ns: a running daemon
- * records one every 16 s or so */
+#define BYTES_MAX	(16ULL << 20)	/* largest size of a file; the daemon's have 1 MB */
+#define BOOT_BYTES_MAX	(512ULL << 20)	/* most that is read of a boot: five months or so */
+/* Largest age of a running daemon's last record, ns: it records a pairing every 16 s or so */
 #define PAIRING_AGE_NS	64000000000LL
 /* The kernel steers CLOCK_REALTIME by up to 500 ppm, and its own bound grows by as much. */
 #define UTC_GROWTH_PPB	500000
@@ -64,6 +64,7 @@ struct tsct_history {
 	__u32 last_pairing;	/* index + 1 of this file's last pairing; 0: none yet */
 	__u32 last_pairing_epoch;
 	__u64 utc_cycles;	/* counter when last_pairing was measured, or shortly before */
+	bool ended;		/* the daemon of the last file ended after its last sample */
 	bool damaged;		/* a record since the last pairing is damaged, perhaps a pairing */
 	struct tsct_history_pairing last;	/* last pairing of all files, as recorded */
 	bool has_last;
@@ -274,6 +275,9 @@ static int add_record(struct tsct_history *h, const struct tsct_history_record *
 		h->last_pairing_epoch = record->epoch;
 		h->last_pairing = h->nr_pairings;
 		return 0;
+	case TSCT_HISTORY_END:
+		h->ended = true;
+		return 0;
 	default:
 		return 0;
 	}
@@ -396,7 +400,7 @@ int tsct_history_add(struct tsct_history *h, const void *bytes, size_t len, cons
 	h->has_source = true;
 	/* A daemon that could not continue the previous daemon's epochs restarts their numbers. */
 	h->last_pairing = 0;
-	h->sorted = false;
+	h->sorted = h->ended = false;
 	for (at = sizeof(record); len - at >= sizeof(record) && !err; at += sizeof(record)) {
 		memcpy(&record, (const char *)bytes + at, sizeof(record));
 		if (tsct_history_valid(&record)) {
@@ -603,6 +607,25 @@ static int make_runs(struct tsct_history *h)
 	h->unpaired = h->nr_real;
 	h->sorted = !err;
 	return err;
+}
+
+int tsct_history_end(struct tsct_history *h, const struct tsct_history_pairing *now)
+{
+	const __s64 ns = now || h->ended ? 0 : PAIRING_AGE_NS;
+	const int err = make_runs(h);
+	const __u32 pairing = !err && h->nr_real ? h->real[h->nr_real - 1].pairing : 0;
+	const struct tsct_history_pairing *t = pairing ? &h->pairings[pairing - 1] : NULL;
+	struct entry *e;
+
+	/* Without a pairing, or by a void one, only the counter has a time. */
+	if (err || (now && (!t || t->changed || agree(t, now))))
+		return err;
+	/* Earlier open ends were cut by what follows them. */
+	for (e = h->real + h->nr_real; e-- > h->real && e->live && e->pairing == pairing; )
+		e->until_cycles = min(e->until_cycles, e->sampled_cycles +
+				      (__u64)tsct_ns_cycles(e->params.mult, ns));
+	h->sorted = false;
+	return 0;
 }
 
 /* ---- one entry ------------------------------------------------------------ */
@@ -1059,6 +1082,10 @@ static const char *refusal(int err)
 		return "not readable, owned by another user, or writable by other users";
 	case -ELOOP:
 		return "a symbolic link";
+	case -EFBIG:
+		return "larger than 16 MiB, so it is not a file of tsctraced";
+	case -E2BIG:
+		return "older than the newest 512 MiB of this boot, which are all that is read";
 	case -EINVAL:
 		return "not a history, or its beginning is damaged";
 	default:
@@ -1071,14 +1098,32 @@ static int is_named(const struct dirent *entry)
 	return strspn(entry->d_name, "0123456789abcdef") == 32 && entry->d_name[32] == '.';
 }
 
+/* Returns the index of the first file to read, so that a boot's files have BOOT_BYTES_MAX at most:
+ * older files, which are earlier in @names, are left out. */
+static int first_file(int dir, struct dirent *const *names, int nr, const char *boot)
+{
+	__u64 bytes = 0;
+	struct stat st;
+	int i;
+
+	for (i = nr; i > 0 && bytes <= BOOT_BYTES_MAX; i--)
+		if (!strncmp(names[i - 1]->d_name, boot, 32) &&
+		    !fstatat(dir, names[i - 1]->d_name, &st, AT_SYMLINK_NOFOLLOW) &&
+		    (__u64)st.st_size <= BYTES_MAX)
+			bytes += (__u64)st.st_size;
+	return bytes > BOOT_BYTES_MAX ? i + 1 : 0;
+}
+
 int tsct_history_load(const char *path, const __u8 boot_id[16], struct tsct_history **ret_history,
 		      struct tsct_history_found *found, char *why, size_t size)
 {
 	struct tsct_history *h = tsct_history_new();
-	int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), nr = -1, i, err = 0;
+	int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), nr = -1, i, err = 0, first;
 	struct dirent **names = NULL;
 	struct stat st = { 0 };
+	char hex[33];
 
+	tsct_history_boot_text(boot_id, hex);
 	memset(found, 0, sizeof(*found));
 	*ret_history = NULL;
 	if (dir < 0 || fstat(dir, &st))
@@ -1087,14 +1132,16 @@ int tsct_history_load(const char *path, const __u8 boot_id[16], struct tsct_hist
 		err = -ENOMEM;
 	if (err)
 		snprintf(why, size, "%s", strerror(-err));
+	first = err ? 0 : first_file(dir, names, nr, hex);
 	for (i = 0; i < nr && !err; i++) {
-		char hex[33], *bytes;
+		char *bytes = NULL;
 		size_t len = 0;
 
-		tsct_history_boot_text(boot_id, hex);
 		if (strncmp(names[i]->d_name, hex, 32))
 			continue;
-		err = read_file(dir, names[i]->d_name, st.st_uid, &bytes, &len);
+		h->has_file |= i < first;
+		err = i < first ? -E2BIG :
+			read_file(dir, names[i]->d_name, st.st_uid, &bytes, &len);
 		if (!err)
 			err = tsct_history_add(h, bytes, len, boot_id, &found->damaged_records);
 		free(bytes);

@@ -165,8 +165,12 @@ static void put_group(struct tsct_history_writer *w)
 
 void tsct_history_flush(struct tsct_history_writer *w, const struct tsct_clock_copy *copy)
 {
+	struct tsct_history_record record = { 0 };
+
 	put_group(w);
 	put_end(w, copy);
+	tsct_history_seal(&record, TSCT_HISTORY_END, copy->state.epoch);
+	w->put(w->ctx, &record);
 }
 
 /* ---- segments ------------------------------------------------------------- */

@@ -2,8 +2,9 @@
 /*
  * A preloaded library that fakes the clocks of one process: CLOCK_REALTIME is FAKE_CLOCK_S
  * seconds ahead, CLOCK_MONOTONIC_RAW is FAKE_COUNTER_S seconds ahead, and adjtimex(2)
- * reports an error of FAKE_MAXERROR_US us, or STA_UNSYNC if that variable is not set. While the file FAKE_SLEW exists,
- * adjtimex(2) reports a slew of 10 %.
+ * reports an error of FAKE_MAXERROR_US us, or STA_UNSYNC if that variable is not set. While the
+ * file FAKE_SLEW exists, adjtimex(2) reports a slew of 10 %. While the file FAKE_STEP exists,
+ * CLOCK_REALTIME is another 100 s ahead.
  */
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -27,13 +28,14 @@ static void begin(void)
 
 int clock_gettime(clockid_t clock, struct timespec *ts)
 {
+	const char *step = getenv("FAKE_STEP");
 	int ret;
 
 	if (!real_gettime)
 		begin();
 	ret = real_gettime(clock, ts);
 	if (!ret && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE))
-		ts->tv_sec += ahead_s;
+		ts->tv_sec += ahead_s + (step && !access(step, F_OK) ? 100 : 0);
 	if (!ret && clock == CLOCK_MONOTONIC_RAW)
 		ts->tv_sec += counter_s;
 	return ret;

@@ -216,6 +216,17 @@ timeout 300 python3 "$here/fd_store.py" "$daemon" "$ctl" \
 start
 run 0 channel create last --policy overwrite
 wait_for "a process holds the kept channels" find_holder
+# An empty message ends its connection, and the file that came with it is closed.
+python3 - "$TSCTRACE_RUN_DIR/kept.sock" <<'END' || fail "the holder keeps an empty message's connection"
+import os, socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+s.connect(sys.argv[1])
+fd = os.memfd_create("empty_message")
+socket.send_fds(s, [b""], [fd])
+s.settimeout(100)
+sys.exit(s.recv(100) != b"")
+END
+! ls -l "/proc/$(cat "$work/holder")/fd" | grep -q empty_message || fail "the holder keeps an empty message's file"
 stop_daemon -9
 rm -r "$TSCTRACE_RUN_DIR"
 until_ended "without its directory"

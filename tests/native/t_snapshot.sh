@@ -161,6 +161,41 @@ export TSCTRACE_PROVIDER=daemon
 run 0 channel create box
 run_says 1 'channel box: exists and is not a flight recorder' record -f -c box -o "$work/x" -- true
 
+# --- the clock was stepped after an event -------------------------------------------
+
+# The daemon's CLOCK_REALTIME is set forward by 100 s. The clock then has other params, of another
+# epoch, but a recording states the time that CLOCK_REALTIME had at an event, or a bound that
+# includes the step.
+stop_daemon
+export FAKE_STEP=$work/step
+LD_PRELOAD=$helpers/fakeclock.so start_daemon
+epoch() { "$ctl" clock --json | sed -n 's/.*"epoch": *\([0-9]*\).*/\1/p'; }
+is_later() { [ "$(epoch)" -gt "$before" ] && "$ctl" clock | grep -q '^status.*synchronized'; }
+run 0 channel create old --policy overwrite
+run 0 channel create unread
+wait_for "a synchronized clock" sh -c "'$ctl' clock | grep -q '^status.*synchronized'"
+"$ctl" record -q -f -c old --timestamps system -o "$work/stepped-flight" 2>"$work/flight.log" &
+track flight
+before=$(epoch)
+emitted=$(date +%s%N)
+TSCTRACE_CHANNEL=old "$emit" 1 1 >/dev/null
+TSCTRACE_CHANNEL=unread "$emit" 1 1 >/dev/null
+: >"$work/step"
+wait_for "an epoch after the step" is_later
+for kind in tsc system system-interpolated; do
+	run 0 snapshot -q -c old --timestamps $kind -o "$work/stepped-$kind"
+done
+run 0 record -q --unread -c unread --duration 0.1 --timestamps system -o "$work/stepped-unread"
+end_by INT "$flight" "record -f" "$work/flight.log"
+for kind in tsc system system-interpolated flight unread; do
+	run 0 dump --json --error=clock -n 1 "$work/stepped-$kind"
+	off=$(($(number time_ns "$work/out") - emitted)) error=$(number error_ns "$work/out" || true)
+	[ -z "$error" ] || [ ${off#-} -lt $((1000000000 + error)) ] ||
+		fail "$kind: an event from before the step: off by $off ns, stated: $error ns"
+	[ "$kind" = tsc ] || [ ${off#-} -lt 1000000000 ] || fail "$kind: the step moved an event by $off ns"
+	run_shows 0 'DISRUPTED during the recording' stat "$work/stepped-$kind"
+done
+
 # --- the daemon is killed -----------------------------------------------------------
 
 stop_daemon -9

@@ -10,7 +10,7 @@ export TSCTRACE_RUN_DIR=$work/run
 mkdir "$work/run"
 cp "$here/timeclocks.py" "$work/"
 clocks() { python3 "$work/timeclocks.py" "$@"; }
-echo 1..8
+echo 1..9
 
 # --- no daemon ----------------------------------------------------------------------------
 run_says 1 "history: the daemon has recorded no clock there; start tsctraced" time 5
@@ -106,6 +106,16 @@ kill "$pid"
 wait "$pid" || fail "the daemon failed"
 converts --cluster || fail "after the daemon's end: $(cat "$work/out" "$work/err")"
 ok "kill -9, and a second daemon: $(tail -n 1 "$work/out")"
+
+# --- no daemon saw that the clock was set ----------------------------------------------------
+now=$(clocks read | sed -n 's/^monotonic \([0-9]*\) .*/\1/p')
+run_shows 0 "^$now realtime .* extrapolated" time "$now"
+: >"$work/step"
+export FAKE_STEP=$work/step LD_PRELOAD=$helpers/fakeclock.so
+run_says 1 "$now: after all that is recorded of this boot, and that still holds" time "$now"
+run 0 time "$(clocks one monotonic "$work/seen")"
+unset FAKE_STEP LD_PRELOAD
+ok "the clock was set after the daemon's end"
 
 # --- a history that is cut, without the clock file ------------------------------------------
 mkdir -p "$work/copy/history"

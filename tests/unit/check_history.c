@@ -6,8 +6,12 @@
  */
 #include "timekeeper_world.h"
 
+#include <sys/resource.h>
+
 #include "daemon/clock/disruption.c"
 #include "daemon/clock/timekeeper.c"
+static bool cannot_truncate;
+#define ftruncate(fd, size)	(cannot_truncate ? (errno = EIO, -1) : ftruncate(fd, size))
 #include "daemon/history/history.c"
 #include "lib/base/array.h"
 #include "lib/history/history_read.c"
@@ -645,6 +649,53 @@ TEST(test_open_ends)
 	}
 }
 
+/* No later daemon: the machine was suspended, or the clock was set, after the last sample. A daemon
+ * that ended saw the boot up to that sample, a killed one recorded something in the last 64 s. */
+TEST(test_last_open_end)
+{
+	static const struct {
+		bool is_present, ended;
+		__s64 suspended_s, set_s;
+		int at_1020, at_1100;
+	} rows[] = {
+		{ true, true, 0, 0, 0, 0 },
+		{ true, false, 0, 0, 0, 0 },
+		{ true, true, 60, 0, -EOVERFLOW, -EOVERFLOW },
+		{ true, false, 60, 0, -EOVERFLOW, -EOVERFLOW },
+		{ true, true, 0, 1, -EOVERFLOW, -EOVERFLOW },
+		{ false, true, 0, 0, -EOVERFLOW, -EOVERFLOW },
+		{ false, false, 0, 0, 0, -EOVERFLOW },
+	};
+	struct tsct_history_time found[TSCT_HISTORY_TIMES];
+	struct tsct_history_pairing now = { 0 };
+	struct tsct_history *h;
+	unsigned int i, nr;
+	__u64 mono;
+
+	for (i = 0; i < ROWS(rows); i++) {
+		begin(0);
+		put_hand_line(1000, 1016, 0);
+		put_hand_pairing(HAND_NS);
+		put_hand_live(1016, 4000);
+		if (rows[i].ended)
+			put_hand((struct tsct_history_record) { 0 }, TSCT_HISTORY_END);
+		now.real_min_ns = now.real_max_ns =
+			HAND_NS + (rows[i].suspended_s + rows[i].set_s) * NS_PER_S;
+		now.boot_min_ns = now.boot_max_ns = rows[i].suspended_s * NS_PER_S;
+		h = load();
+		ck_assert_int_eq(tsct_history_end(h, rows[i].is_present ? &now : NULL), 0);
+		for (mono = 1010; mono <= 1100; mono += mono == 1010 ? 10 : 80) {
+			const __u64 ns = mono * NS_PER_S;
+
+			ck_assert_int_eq(tsct_history_convert(h, TSCT_HISTORY_MONOTONIC, ns, ns, found,
+							      &nr),
+					 mono == 1010 ? 0 : mono == 1020 ? rows[i].at_1020 :
+					 rows[i].at_1100);
+		}
+		tsct_history_free(h);
+	}
+}
+
 /* A file after one that was removed: its first pairing may not be that of all its lines. */
 TEST(test_continued)
 {
@@ -962,6 +1013,88 @@ TEST(test_foreign_files)
 		ck_assert_uint_eq(found.foreign_files, 1);
 		ck_assert_msg(strstr(found.foreign, reasons[i]), "%s", found.foreign);
 	}
+	history_close(h);
+}
+
+/* Of a directory that anyone may have made, a bounded number of bytes is read: the newest ones. */
+TEST(test_large_files)
+{
+	struct history *h = history_open(state_dir);
+	struct tsct_history_found found;
+	char path[sizeof(h->dir) + 64];
+	struct dirent **names;
+	unsigned int i;
+	int fd, dir, nr;
+
+	begin(0);
+	mkdir(h->dir, 0755);
+	for (i = 1; i <= 33; i++) {
+		snprintf(path, sizeof(path), "%s/%s.%06u", h->dir, h->boot, i);
+		fd = open(path, O_WRONLY | O_CREAT, 0644);
+		ck_assert_int_ge(fd, 0);
+		ck_assert_int_eq(ftruncate(fd, (16 << 20) + (i == 33)), 0);
+		close(fd);
+	}
+	load_dir(h, &found, -ENODATA);
+	ck_assert_uint_eq(found.foreign_files, 33);
+	ck_assert_msg(strstr(found.foreign, "larger than 16 MiB"), "%s", found.foreign);
+	unlink(path);
+	for (i = 0; i < 40; i++) {
+		wait_tick();
+		history_feed(h, &timekeeper, &world.file, 1000);
+	}
+	history_close(h);
+	h = history_open(state_dir);
+	tsct_history_free(load_dir(h, &found, 0));
+	ck_assert_uint_eq(found.files, 1);
+	ck_assert_uint_eq(found.foreign_files, 32);
+	dir = open(h->dir, O_RDONLY | O_DIRECTORY);
+	nr = scandir(h->dir, &names, is_named, versionsort);
+	ck_assert_int_eq(nr, 33);
+	ck_assert_int_eq(first_file(dir, names, nr, h->boot), 1);
+	ck_assert_int_eq(first_file(dir, names, nr - 1, h->boot), 0);
+	while (nr-- > 0)
+		free(names[nr]);
+	free(names);
+	close(dir);
+	history_close(h);
+}
+
+/* A record of which the disk takes a part, which then cannot be cut off: the next records are
+ * readable, all the same. */
+TEST(test_short_write)
+{
+	struct history *h = history_open(state_dir);
+	struct tsct_history_found found;
+	struct rlimit limit, small;
+	off_t size;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	signal(SIGXFSZ, SIG_IGN);
+	begin(0);
+	while (!h->size || h->size < 8 * (off_t)sizeof(struct tsct_history_record)) {
+		wait_tick();
+		history_feed(h, &timekeeper, &world.file, 1);
+	}
+	small = limit;
+	small.rlim_cur = (rlim_t)h->size + 50;
+	setrlimit(RLIMIT_FSIZE, &small);
+	cannot_truncate = true;
+	for (size = h->size; !was_logged("cannot write the history") && h->size == size; ) {
+		wait_tick();
+		history_feed(h, &timekeeper, &world.file, 1);
+	}
+	ck_assert_int_eq(h->size, size);
+	setrlimit(RLIMIT_FSIZE, &limit);
+	while (h->size < size + 10 * (off_t)sizeof(struct tsct_history_record)) {
+		wait_tick();
+		history_feed(h, &timekeeper, &world.file, 1);
+	}
+	cannot_truncate = false;
+	history_close(h);
+	h = history_open(state_dir);
+	tsct_history_free(load_dir(h, &found, 0));
+	ck_assert_uint_eq(found.damaged_records, 0);
 	history_close(h);
 }
 

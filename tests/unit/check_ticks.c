@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Recordings of all tick resolutions: events are read as they were written, at the
  * precision of the ticks. Also tests the calls of fsync(). */
+#include "lib/clockpage/clock_segments.h"
 #include "lib/ctf/samples.h"
 #include "lib/ctf/ticks.h"
 #include "lib/query/unique_stamps.h"
@@ -354,19 +355,19 @@ LOOP_TEST(test_truncated_anywhere, 0, TSCT_TIMESTAMPS_NR)
 /* If new clock params give earlier times, the recorded time does not decrease. */
 TEST(test_system_time_does_not_decrease)
 {
-	struct tsct_clock_params line;
+	struct tsct_clock_copy clock = { .nr_segments = 0 };
 	struct tsct_trace *trace;
 	struct tsct_trace_event e;
 	const struct tsct_recording *read;
 	__u64 stamp, last = 0, nr = 0;
 
 	begin(TSCT_TIMESTAMPS_SYSTEM, 0);
-	line = rec.real;
+	clock.state.real = rec.real;
 	for (int i = 0; i < 2000; i++) {
 		stamp = rec.begin + i * 1000000ULL;
 		if (i % 500 == 499) {
-			line.base_ns -= 700;
-			tsct_recording_writer_follow(writer, &line, stamp);
+			clock.state.real.base_ns -= 700;
+			tsct_recording_writer_follow(writer, &clock);
 		}
 		send_one(stamp, 16);
 	}
@@ -391,31 +392,116 @@ TEST(test_system_time_does_not_decrease)
 	tsct_trace_close(trace);
 }
 
+static void begin_clock(struct tsct_clock_copy *clock)
+{
+	memset(clock, 0, sizeof(*clock));
+	clock->state.real = rec.real;
+	clock->state.status = TSCT_STATUS_SYNCHRONIZED;
+	clock->state.source = TSCT_SOURCE_TSC;
+	clock->state.epoch = 1;
+}
+
+/* Publishes params that run faster by 500 ppm, from @cycles after the begin of the last ones on. */
+static void change_rate(struct tsct_clock_copy *clock, __u64 cycles)
+{
+	struct tsct_clock_state next = clock->state;
+
+	next.real.base_cycles += cycles;
+	next.real.base_ns = tsct_clock_params_ns(&clock->state.real, next.real.base_cycles);
+	next.real.as_of_cycles = next.real.base_cycles;
+	next.real.mult += next.real.mult / 2000;
+	next.real.slew_mult = next.real.mult;
+	next.real.slew_cycles = 0;
+	tsct_segments_succeed(clock, &next);
+}
+
+/* CLOCK_REALTIME is set forward: the epoch ends at @end, its last sample. */
+static void set_forward(struct tsct_clock_copy *clock, __u64 end, __s64 ns)
+{
+	struct tsct_clock_state next;
+
+	clock->state.real.as_of_cycles = end;
+	next = clock->state;
+	next.epoch++;
+	next.real.base_cycles = next.epoch_cycles = end + 3000000000;
+	next.real.base_ns = tsct_clock_params_ns(&clock->state.real, next.real.base_cycles) + ns;
+	next.real.as_of_cycles = next.real.base_cycles;
+	tsct_segments_succeed(clock, &next);
+}
+
 /* An event that is recorded after new clock params began has the time by those of its moment. */
 TEST(test_system_time_of_older_events)
 {
 	struct tsct_tick_encoder encoder;
-	struct tsct_clock_params next;
-	__u64 at, event, ns;
+	struct tsct_clock_copy clock;
+	struct tsct_clock_params first;
+	__u64 event, ns;
 
 	make_recording(&rec, CPUS);
 	rec.timestamps = TSCT_TIMESTAMPS_SYSTEM;
 	tsct_tick_encoder_init(&encoder, &rec);
-	at = rec.real.base_cycles + 4000000000;
-	event = at - 1000000000;
+	first = rec.real;
+	event = first.base_cycles + 3000000000;
 	ns = tsct_tick_encoder_system(&encoder, event, 0);
-	next = rec.real;
-	next.base_cycles = at;
-	next.base_ns = tsct_clock_params_ns(&rec.real, at);
-	next.mult += next.mult / 2000;
-	next.slew_mult = next.mult;
-	next.slew_cycles = 0;
-	tsct_tick_encoder_follow(&encoder, &next, at);
+	begin_clock(&clock);
+	change_rate(&clock, 4000000000);
+	change_rate(&clock, 4000000000);
+	change_rate(&clock, 4000000000);
+	tsct_tick_encoder_follow(&encoder, &clock);
 	ck_assert_uint_eq(tsct_tick_encoder_system(&encoder, event, 0), ns);
-	event = at + 1000000000;
+	event = clock.state.real.base_cycles + 1000000000;
 	ck_assert_uint_eq(tsct_tick_encoder_system(&encoder, event, 0),
-			  (__u64)tsct_clock_params_ns(&next, event));
+			  (__u64)tsct_clock_params_ns(&clock.state.real, event));
 	tsct_recording_free(&rec);
+}
+
+/*
+ * A snapshot has events of earlier epochs: their times are those of CLOCK_REALTIME then, and the
+ * bound is that of the segment; unknown where the clock was disrupted, and before all segments
+ * once some were dropped.
+ */
+TEST(test_system_time_of_earlier_epochs)
+{
+	struct tsct_tick_figures figures;
+	struct tsct_tick_encoder encoder;
+	struct tsct_clock_copy clock;
+	struct tsct_clock_params first;
+	__u64 event, end;
+	int dropped;
+
+	for (dropped = 0; dropped < 2; dropped++) {
+		make_recording(&rec, CPUS);
+		rec.timestamps = TSCT_TIMESTAMPS_SYSTEM;
+		begin_clock(&clock);
+		first = clock.state.real;
+		event = first.base_cycles + 1000000000;
+		end = event + 2000000000;
+		set_forward(&clock, end, 7000000000);
+		rec.real = clock.state.real;
+		rec.begin = event;
+		rec.end = rec.real.base_cycles + 1000000000;
+		tsct_tick_encoder_init(&encoder, &rec);
+		tsct_tick_encoder_follow(&encoder, &clock);
+		ck_assert_uint_eq(tsct_tick_encoder_system(&encoder, event, 0),
+				  (__u64)tsct_clock_params_ns(&first, event));
+		tsct_tick_encoder_describe(&encoder, &rec, &figures);
+		ck_assert_uint_eq(figures.rec.begin, (__u64)tsct_clock_params_ns(&first, event));
+		ck_assert_uint_le(figures.rec.real.error_ps, first.past_error_ps + 100000000);
+		/* Other epochs do not follow: times could go back. */
+		clock.state.epoch++;
+		clock.state.real.base_ns -= 9000000000;
+		tsct_tick_encoder_follow(&encoder, &clock);
+		event = rec.real.base_cycles + 500000000;
+		ck_assert_uint_eq(tsct_tick_encoder_system(&encoder, event, 0),
+				  (__u64)tsct_clock_params_ns(&rec.real, event));
+		tsct_tick_encoder_init(&encoder, &rec);
+		clock.dropped = dropped;
+		tsct_tick_encoder_follow(&encoder, &clock);
+		tsct_tick_encoder_system(&encoder, dropped ? first.base_cycles - 1000 : end + 1000, 0);
+		tsct_tick_encoder_describe(&encoder, &rec, &figures);
+		ck_assert_uint_eq(figures.rec.real.error_ps, UINT64_MAX);
+		tsct_recording_free(&rec);
+	}
 }
 
 /* The error that a recording in system time states includes the skew of the CPUs once: the

@@ -316,7 +316,10 @@ int record_clock_open(struct record_session *s);
 /* Stores the state of cluster time in s->rec. Call it before files are opened. */
 void record_clock_begin(struct record_session *s);
 
-/* With --timestamps system: passes the current clock params to the recording writer. */
+/* Stores the epoch of s->rec.begin, which may be an earlier one than that of the clock now. */
+void record_clock_begin_epoch(struct record_session *s);
+
+/* With --timestamps system: passes the current clock to the recording writer. */
 void record_clock_follow(struct record_session *s);
 
 /*

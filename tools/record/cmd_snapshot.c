@@ -333,7 +333,6 @@ static int run_snapshot(struct record_session *s)
 		record_session_undo(s);
 		return EXIT_FAILED;
 	}
-	record_clock_follow(s);
 	for (i = 0; !err && i < s->nr_channels; i++)
 		err = note_filters(s, i);
 	if (s->ends_at_start)

@@ -15,6 +15,8 @@
 #include "lib/base/sysfs_read.h"
 #include "lib/clock/utc.h"
 #include "lib/clockpage/clock_params.h"
+#include "lib/clockpage/clock_segments.h"
+#include "lib/clockpage/latch.h"
 #include "lib/ctf/ticks.h"
 #include "lib/statedump/statedump.h"
 #include "tools/common/error.h"
@@ -312,17 +314,31 @@ int record_session_prepare(struct record_session *s)
 	return record_clock_open(s) ?: describe_clock(s) ?: describe_recording(s);
 }
 
-/* Passes the current clock params to the recording writer, but not params of a new
- * epoch, by which times could go back. */
+void record_clock_begin_epoch(struct record_session *s)
+{
+	struct tsct_clock_copy copy;
+	struct tsct_clock_time time;
+	int err;
+
+	if (tsct_latch_read_copy(s->clock->page, &copy) || copy.state.source != s->rec.source)
+		return;
+	err = tsct_segments_lookup(&copy, s->rec.begin, &time);
+	if (!err)
+		s->rec.epoch_first = time.epoch;
+	else if (err == -ERANGE)	/* the clock no longer has the segments of that epoch */
+		s->rec.epoch_first = copy.state.epoch - 1;
+}
+
 void record_clock_follow(struct record_session *s)
 {
 	struct tsct_clock_state state;
+	struct tsct_clock_copy copy;
 
-	if (!tsct_timestamps_system(s->rec.timestamps) || !s->writer ||
-	    tsct_clock_snapshot(s->clock, &state) ||
-	    state.source != s->rec.source || state.epoch != s->rec.epoch_first)
-		return;
-	tsct_recording_writer_follow(s->writer, &state.real, tsct_clock_cycles(s->clock));
+	/* If the clock runs in this process, tsct_clock_snapshot() lets it take a sample. */
+	if (tsct_timestamps_system(s->rec.timestamps) && s->writer &&
+	    !tsct_clock_snapshot(s->clock, &state) &&
+	    !tsct_latch_read_copy(s->clock->page, &copy) && copy.state.source == s->rec.source)
+		tsct_recording_writer_follow(s->writer, &copy);
 }
 
 /* Stores the clock params of cluster time in the recording, if there are any. */

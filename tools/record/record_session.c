@@ -75,11 +75,13 @@ static int open_drains(struct record_session *s)
 		if (oldest < s->rec.begin)
 			s->rec.begin = oldest;
 	}
+	record_clock_begin_epoch(s);
 	s->dirfd = record_dir_make(s->dir, &s->made_dir);
 	err = s->dirfd < 0 ? s->dirfd :
 		tsct_recording_writer_open(s->dirfd, &s->rec, &s->writer);
 	if (err)
 		ctl_error("%s: %s; %s", s->dir, strerror(-err), record_dir_fix(err));
+	record_clock_follow(s);
 	if (!err)
 		record_statedump_begin(s);
 	for (i = 0; !err && i < s->nr_channels; i++) {
@@ -182,7 +184,6 @@ int record_session_end(struct record_session *s)
 		err = open_drains(s);
 		if (!s->writer)
 			return err;
-		record_clock_follow(s);
 		/* If tsct_drain_snapshot() fails, tsct_drains_pass() below records the
 		 * events that are left in the rings. */
 		for (i = 0; i < s->nr_channels; i++) {

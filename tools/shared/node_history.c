@@ -6,6 +6,7 @@
 
 #include "lib/base/sysfs_read.h"
 #include "lib/clock/clock_page.h"
+#include "lib/clock/clock_source.h"
 #include "lib/clockpage/clock_segments.h"
 #include "lib/clockpage/latch.h"
 #include "node_history.h"
@@ -56,7 +57,7 @@ void node_history_path(const char *dir, char *text, size_t size)
 		 strcmp(run, TSCT_RUN_DIR) ? run : NODE_HISTORY_STATE_DIR);
 }
 
-int node_history_add_present(struct tsct_history *history)
+static int add_published(struct tsct_history *history)
 {
 	struct tsct_clock_area area;
 	struct tsct_clock_copy copy;
@@ -69,6 +70,16 @@ int node_history_add_present(struct tsct_history *history)
 		tsct_segments_valid(&copy) ? 0 : tsct_history_add_copy(history, &copy);
 	tsct_clock_area_unmap(&area);
 	return err;
+}
+
+int node_history_end(struct tsct_history *history, bool is_present, const char *dir)
+{
+	struct tsct_history_pairing now = { 0 };
+	int err = is_present && !dir ? add_published(history) : 0;
+
+	tsct_source_compare(CLOCK_REALTIME, &now.real_min_ns, &now.real_max_ns);
+	tsct_source_compare(CLOCK_BOOTTIME, &now.boot_min_ns, &now.boot_max_ns);
+	return err ?: tsct_history_end(history, is_present ? &now : NULL);
 }
 
 int node_history_open(const char *dir, const __u8 *boot, struct tsct_history **ret)
@@ -98,7 +109,7 @@ int node_history_open(const char *dir, const __u8 *boot, struct tsct_history **r
 	if (found.damaged_records)
 		ctl_error("%s: %u damaged records are left out: their times are unknown", path,
 			  found.damaged_records);
-	if ((!boot || !memcmp(boot, present, 16)) && !dir && node_history_add_present(*ret)) {
+	if (node_history_end(*ret, !boot || !memcmp(boot, present, 16), dir)) {
 		tsct_history_free(*ret);
 		return ctl_fail(EXIT_FAILED, "out of memory");
 	}

@@ -28,9 +28,12 @@ void node_history_path(const char *dir, char *text, size_t size);
  */
 int node_history_open(const char *dir, const __u8 *boot, struct tsct_history **ret);
 
-/* Adds the clock that this host's daemon publishes now, because the history's newest record
- * is a few seconds old. Returns 0, even without a daemon, or -ENOMEM. */
-int node_history_add_present(struct tsct_history *history);
+/*
+ * Ends the history of a boot. For the present boot, compares the clocks with the history, and adds
+ * the clock that this host's daemon publishes now, because the newest record is a few seconds old;
+ * but not if the history is in directory @dir. Returns 0, even without a daemon, or -ENOMEM.
+ */
+int node_history_end(struct tsct_history *history, bool is_present, const char *dir);
 
 /* Returns a clause that says why tsct_history_convert() failed. @err: its result */
 const char *node_history_reason(int err);

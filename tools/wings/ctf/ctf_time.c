@@ -55,8 +55,8 @@ static int load_history(struct ctf_node *node)
 	if (found.damaged_records)
 		ctf_note(node->status, "%s: %u damaged records are left out: their times are"
 			 " unknown", path, found.damaged_records);
-	return !node_history_read_boot(present) && !memcmp(present, node->boot_id, 16) ?
-		node_history_add_present(node->history) : 0;
+	return node_history_end(node->history, !node_history_read_boot(present) &&
+				!memcmp(present, node->boot_id, 16), NULL);
 }
 
 int ctf_clock_init(struct ctf_node *node, struct ctf_clock *c, const bt_clock_class *class)
