@@ -58,9 +58,14 @@ for change in 'drop table nodes' 'insert into nodes values (1)' 'delete from eve
 done
 refuses "select load_extension('x')" 'not authorized to use function: load_extension' 8
 [ ! -e "$work/x" ] || fail "a refused query wrote a file"
+run_says 2 'write the condition into the query' query --where 'nr == 1' "$rec" 'select 1'
+run 0 query --help
+shows '--event=GLOB'
+! grep -q -- '--where' "$work/out" || fail "query --help lists --where, which is refused"
+run 3 query "$rec" 'explain query plan select * from nodes'
+run_says 2 'only SELECT, WITH, VALUES and EXPLAIN are permitted' query "$rec" 'drop table nodes'
 run_says 2 'use one' query --json --csv "$rec" 'select 1'
 run_says 2 'put the query in quotes' query "$rec" select 1
-run_says 1 'no event matches\|no such event\|has no event' query --event nothing "$rec" 'select 1'
 run_says 1 'integer overflow' query "$rec" 'select sum(9223372036854775807 + nr) from outer'
 # A comment, a text or another kind of quotes before and behind a name
 run 3 query -q --csv "$rec" 'select /* evnts */ count(*) as n, '"'evnts'"' as t from [level] -- evnts'
