@@ -15,7 +15,7 @@ for name in kinds many types made zombie; do mkdir "$work/$name"; done
 TSCTRACE_PROVIDER=embedded run 0 record -q -o "$work/real" -- "$emit" 500 2 1000
 rec=$work/kinds
 
-echo 1..8
+echo 1..9
 for name in kinds made many types real; do
 	checked=$(python3 "$here/query_check.py" "$ctl" "$work/$name" 1 2>&1) ||
 		fail "$name: $checked"
@@ -73,6 +73,17 @@ run 3 query -q --csv "$rec" 'select /* evnts */ count(*) as n, '"'evnts'"' as t 
 run 3 query --json "$rec" "select sum(e.value) as s from json_each('[1,2]') e, json_tree('3')"
 shows '{"s":3}'
 ok "wrong queries"
+
+# --- filters: no command has a result of what is not in the recording ----------------------------
+for verb in dump stat 'stat --spans' 'export -f json -o -' "report $work/page.html" \
+	query 'explain --slowest job' "compare --span job $work/real"; do
+	for filter in '--event none' '--tid 4294967295' '--node none' '--comm none' '--cpu 4095'; do
+		# shellcheck disable=SC2086 # words
+		run_says 1 "[ :]$filter: .*the recording" $verb $filter "$work/real"
+		[ ! -s "$work/out" ] && [ ! -e "$work/page.html" ] || fail "$verb $filter: a result"
+	done
+done
+ok "filters"
 
 # --- NULL is unknown, and large numbers keep their digits -------------------------------------
 run 3 query --json "$rec" 'select distinct thread, pid, process from word'
