@@ -83,6 +83,10 @@ for verb in dump stat 'stat --spans' 'export -f json -o -' "report $work/page.ht
 		[ ! -s "$work/out" ] && [ ! -e "$work/page.html" ] || fail "$verb $filter: a result"
 	done
 done
+for option in '--event tick' '--where nr==1' --spans; do
+	# shellcheck disable=SC2086 # words
+	run_says 2 'states of threads are made of all events; leave out' stat --threads $option "$work/real"
+done
 ok "filters"
 
 # --- NULL is unknown, and large numbers keep their digits -------------------------------------
