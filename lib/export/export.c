@@ -11,6 +11,7 @@
 #include "lib/base/hash.h"
 #include "lib/core/event_def.h"
 #include "export.h"
+#include "mpi_event.h"
 #include "lib/query/message_match.h"
 #include "lib/query/value_text.h"
 
@@ -147,7 +148,8 @@ static bool is_edge(const struct tsct_event_def *def)
 	return def->kind == TSCT_KIND_BEGIN || def->kind == TSCT_KIND_END;
 }
 
-/* Finds the fields that all BEGIN and END events of a slice have, except the field `stack`. */
+/* Finds the fields that all BEGIN and END events of a slice have, except the field `stack`. Those
+ * of calls are none: a call's end has values that the call changed, such as a message's size. */
 static void share_fields(struct tsct_export_def **defs, __u32 nr)
 {
 	const struct tsct_event_def *first = NULL;
@@ -156,6 +158,8 @@ static void share_fields(struct tsct_export_def **defs, __u32 nr)
 	for (i = 0; i < nr; i++) {
 		if (!is_edge(defs[i]->def))
 			continue;
+		if (defs[i]->call || tsct_mpi_role_of(defs[i]->def) >= TSCT_MPI_ROLE_CALL)
+			return;
 		first = first ?: defs[i]->def;
 		shared &= shared_fields(first, defs[i]->def, ~0U);
 	}

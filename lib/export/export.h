@@ -214,7 +214,7 @@ struct tsct_export {
 	__u64 read, events; /* numbers of events read so far, and of events exported */
 	__u64 orphans;		/* number of events with TSCT_ACT_ORPHAN */
 	__u64 cuts;	/* number of slices that were interrupted so that slices nest */
-	/* number of END events whose fields match none of several open slices with their name */
+	/* number of END events whose fields match no open slice with their name */
 	__u64 ambiguous;
 	__u64 unmatched;	/* number of messages with one end missing */
 

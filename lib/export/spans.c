@@ -18,9 +18,8 @@ int tsct_spans_reserve_(struct tsct_spans *s, __u32 row)
 
 __s64 tsct_spans_find_(struct tsct_spans *s, __u32 row, __s64 name, __u64 key, __u64 *ambiguous)
 {
-	struct tsct_span *span;
+	const struct tsct_span *span;
 	__s64 i, last = -1;
-	bool several = false;
 
 	for (i = (__s64)tsct_spans_open(s, row) - 1; i >= 0; i--) {
 		span = tsct_span_at(s, row, (__u32)i);
@@ -28,15 +27,9 @@ __s64 tsct_spans_find_(struct tsct_spans *s, __u32 row, __s64 name, __u64 key, _
 			continue;
 		if (span->key == key)
 			return i;
-		several = last >= 0;
-		last = several ? last : i;
+		last = last < 0 ? i : last;
 	}
-	for (i = 0; i < last && several; i++) {
-		span = tsct_span_at(s, row, (__u32)i);
-		span->doubtful |= span->name == name;
-	}
-	span = last < 0 ? NULL : tsct_span_at(s, row, (__u32)last);
-	*ambiguous += several || (span && span->doubtful);
+	*ambiguous += last >= 0;
 	return last;
 }
 

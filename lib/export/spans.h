@@ -25,8 +25,8 @@ enum tsct_span_why {
 	/* the span may have ended: its end event may be lost or hidden; or the span is nested too
 	 * deeply */
 	TSCT_SPAN_UNKNOWN,
-	/* the end event may belong to another span: its fields match none of several open spans of
-	 * the name, or its key is that of several, now or at an earlier end event */
+	/* the end event may belong to another span: its fields match no open span of the name, or
+	 * its key is that of several, now or at an earlier end event */
 	TSCT_SPAN_AMBIGUOUS,
 	TSCT_SPAN_NOT_BEGUN,	/* the span's begin event is not in the recording */
 	TSCT_SPAN_WHYS
@@ -113,8 +113,7 @@ __s64 tsct_spans_find_(struct tsct_spans *s, __u32 row, __s64 name, __u64 key, _
  * tsct_spans_find - find the open span that an end event ends
  * @key: of the open spans named @name, the newest with this key is chosen; if no span has
  *	this key, the newest.
- * @ambiguous: incremented if several spans have the name, but none the key; or if the one with the
- *	name may have ended by an earlier end event that incremented it
+ * @ambiguous: incremented if spans have the name, but none the key
  *
  * Returns the index of the span; -1: no span has the name.
  */

@@ -11,6 +11,7 @@
 #include "lib/base/array.h"
 #include "lib/base/text.h"
 #include "lib/clockpage/clock_params.h"
+#include "lib/statedump/identity.h"
 #include "filter.h"
 
 /*
@@ -461,6 +462,67 @@ static int check_nodes(const struct tsct_selection *sel, const struct err_buffer
 	return 0;
 }
 
+/* Marks the ranges that have @tid. Returns the number of ranges without a mark. */
+static __u32 find_thread(const struct tsct_filter_ranges *threads, __u32 tid, bool *found)
+{
+	__u32 i, nr = 0;
+
+	for (i = 0; i < threads->nr; i++) {
+		found[i] |= tid >= threads->range[i].first && tid <= threads->range[i].last;
+		nr += !found[i];
+	}
+	return nr;
+}
+
+/* Marks the ranges that have a thread of the statedump or, as the statedump may lack threads, of
+ * an event. Reads events only while a range has no mark. Returns 0 or -errno. */
+static int find_threads(const struct tsct_filter_ranges *threads, const char *dir, bool *found)
+{
+	const struct tsct_trace_event *e;
+	struct tsct_identity identity;
+	struct tsct_trace *trace;
+	__u32 missing = threads->nr;
+	size_t i;
+	char why[256];
+	int err = tsct_identity_read(dir, &identity);
+
+	for (i = 0; !err && i < identity.nr_threads; i++)
+		missing = find_thread(threads, identity.threads[i].state.tid, found);
+	tsct_identity_free(&identity);
+	if (!missing)
+		return 0;
+	err = tsct_trace_open(dir, NULL, NULL, &trace, why, sizeof(why));
+	if (err)
+		return err;
+	while (missing && (e = tsct_trace_step(trace, &err)))
+		missing = find_thread(threads, e->tid, found);
+	tsct_trace_close(trace);
+	return err;
+}
+
+static int check_threads(const struct tsct_selection *sel, const char *dir,
+			 const struct err_buffer *to)
+{
+	const struct tsct_filter_ranges *threads = &sel->filter->threads;
+	bool *found = calloc(threads->nr + 1, sizeof(*found));
+	int err = found ? find_threads(threads, dir, found) : -ENOMEM;
+	char last[16] = "";
+	__u32 i;
+
+	for (i = 0; !err && i < threads->nr && found[i]; i++)
+		;
+	free(found);
+	if (err)
+		return set_error(to, err, "--tid: cannot read the recording's threads: %s",
+				 strerror(-err));
+	if (i == threads->nr)
+		return 0;
+	if (threads->range[i].last != threads->range[i].first)
+		snprintf(last, sizeof(last), "-%u", threads->range[i].last);
+	return set_error(to, -ENOENT, "--tid %u%s: the recording has no such thread; 'trace-ctl"
+			 " stat -a' lists its threads", threads->range[i].first, last);
+}
+
 /* ---- the selection ------------------------------------------------------- */
 
 /* Writes the offset of local time to UTC at @second, such as "+02:00". Returns @text. */
@@ -558,6 +620,8 @@ int tsct_selection_make(struct tsct_selection *sel,
 		err = check_cpus(sel, &to);
 	if (!err)
 		err = check_nodes(sel, &to);
+	if (!err && !growing && filter->threads.nr)
+		err = check_threads(sel, dir, &to);
 	if (err)
 		return err;
 	for (i = 0; i < rec->nr_locations; i++) {

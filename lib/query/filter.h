@@ -111,10 +111,12 @@ TSCT_WING void tsct_where_free(struct tsct_where *where);
  * tsct_selection_make - resolve the names and times of @filter in @rec
  * @filter, @rec, @dir: must outlive the selection; @dir: directory of the recording
  * @which: TSCT_TRACE_*, the classes that are searched for events
- * @growing: flag: events may be defined later, so an unknown event is not an error
+ * @growing: flag: events and threads may come later, so an unknown one is not an error
  *
- * The caller frees @sel, even after an error. Returns 0, -ENOENT if the recording lacks an event,
- * CPU or node, an error of tsct_filter_time(), or -ENOMEM. @err_text describes the error.
+ * Whatever the filter names must be in the recording. To find a thread that the statedump lacks,
+ * reads the recording up to its first event. The caller frees @sel, even after an error. Returns 0,
+ * -ENOENT if the recording lacks an event, CPU, node or thread, an error of tsct_filter_time() or of
+ * reading the recording, or -ENOMEM. @err_text describes the error.
  */
 int tsct_selection_make(struct tsct_selection *sel,
 			const struct tsct_filter *filter,

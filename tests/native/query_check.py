@@ -206,7 +206,7 @@ for message in messages:
 # --- counts are those of the events ---------------------------------------------------------------
 GROUPS = "group by node, cpu, tid, channel, name, kind order by node, cpu, tid, channel, name, kind"
 middle = truth[len(truth) // 2]["rel_ns"] if truth else 0
-for options in [], ["--from", f"+{middle}ns"], ["--tid", str(truth[0]["tid"] if truth else 1)]:
+for options in [], ["--from", f"+{middle}ns"], *(["--tid", str(e["tid"])] for e in truth[:1]):
     assert query("select node, cpu, tid, channel, name, kind, sum(events) as n, min(first_ns) as a,"
                  f" max(last_ns) as b from counts {GROUPS}", *options) == query(
                      "select node, cpu, tid, channel, name, kind, count(*) as n, min(time_ns) as a,"

@@ -187,6 +187,10 @@ cpus=$(sed -n 's/^\tnr_cpus = \([0-9]*\);/\1/p' "$work/a/metadata")
 run 1 dump --cpu "$cpus" "$work/a"
 run 1 dump --node nonesuch "$work/a"
 says "dump: --node nonesuch: the recording has no such node; it has $(uname -n)$"
+run 1 dump --tid "$tid,4294967294-4294967295" "$work/a"
+says "dump: --tid 4294967294-4294967295: the recording has no such thread; 'trace-ctl stat -a' lists"
+[ ! -s "$work/out" ] || fail "events in spite of a thread that is not in the recording"
+run_says 0 'dump: no event matches the filter' dump --tid "$tid" --to +0 "$work/a"
 run_says 1 'dump: --from is later than --to; exchange them$' dump --from +2 --to +1 "$work/a"
 for number in 2026 20260131 1769862600 0; do
 	run 2 dump --from $number "$work/a"

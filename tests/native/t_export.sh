@@ -91,14 +91,15 @@ for format in json perfetto otf2; do
 	! grep -q 'agree in their fields' "$work/err" || fail "$format: ambiguous"
 	check "$format" "$work/any.$format" "$work/any.truth"
 done
-# The first end's field has the value of none of two open slices; either may be left for the second.
-printf '@begin req i=1\n@begin req i=2\n@end req i=3\n@end req i=4\n' >"$work/lines"
+# The ends' field has the value of no open slice, of two and of one.
+printf '@begin req i=1\n@begin req i=2\n@end req i=3\n@end req i=4\n@begin one i=1\n@end one i=2\n' \
+	>"$work/lines"
 run 0 record -q -o "$work/unclear" -- bash -c '"$1" emit --stdin <"$2"' - "$ctl" "$work/lines"
-run_says 0 ': 2 END events agree in their fields with none of several open slices' \
+run_says 0 ': 3 END events agree in their fields with no open slice of their name' \
 	export -f json -o "$work/unclear.json" "$work/unclear"
 if has_wing report; then
 	run 0 report -o "$work/unclear.html" "$work/unclear"
-	grep -q '2 ends agree in their fields with none of several open spans' \
+	grep -q '3 ends agree in their fields with no open span of their name' \
 		"$work/unclear.html" || fail "the page does not say that spans are ambiguous"
 fi
 

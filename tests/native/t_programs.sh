@@ -74,7 +74,7 @@ export TSCTRACE_PROVIDER=daemon
 launch "$work/early" "$live"
 run 0 events list -p $program live_tick
 shows "^ *$program live  *none  live_tick  *instant -  *nr:u64,process:u32/x\$"
-run_says 1 'no event matches' events -p $program enable 'live_*'
+run_says 1 'no event that matches is in a channel: no provider serves the program' events -p $program enable 'live_*'
 start_daemon
 is_on() {
 	run 0 events list -p $program
@@ -94,7 +94,12 @@ run 0 dump "$work/off"
 ! grep -q live_ "$work/out" || fail "events that are off"
 shows ' raw_tick '
 run_shows 0 ' live_text ' dump "$work/on"
-run_says 1 'no event matches in' events list 'nothing*'
+run_says 1 "no event matches 'nothing\*' in" events list 'nothing*'
+for action in list disable enable; do
+	run_says 1 "no event matches 'nosuch' in 1 program" events -p $program $action 'live_*' nosuch
+	! grep -q "'live_" "$work/err" || fail "$action: names a pattern that matches"
+	shows 'live_tick\|^2 events [a-z]*d in 1 program$'
+done
 run_says 1 'process 999999999: no such process' events -p 999999999 list
 run_says 1 "process $$: no program that answers: it does not use tsctrace" events -p $$ list
 suspend "$program"

@@ -15,7 +15,7 @@ for name in kinds many types made zombie; do mkdir "$work/$name"; done
 TSCTRACE_PROVIDER=embedded run 0 record -q -o "$work/real" -- "$emit" 500 2 1000
 rec=$work/kinds
 
-echo 1..8
+echo 1..9
 for name in kinds made many types real; do
 	checked=$(python3 "$here/query_check.py" "$ctl" "$work/$name" 1 2>&1) ||
 		fail "$name: $checked"
@@ -58,9 +58,14 @@ for change in 'drop table nodes' 'insert into nodes values (1)' 'delete from eve
 done
 refuses "select load_extension('x')" 'not authorized to use function: load_extension' 8
 [ ! -e "$work/x" ] || fail "a refused query wrote a file"
+run_says 2 'write the condition into the query' query --where 'nr == 1' "$rec" 'select 1'
+run 0 query --help
+shows '--event=GLOB'
+! grep -q -- '--where' "$work/out" || fail "query --help lists --where, which is refused"
+run 3 query "$rec" 'explain query plan select * from nodes'
+run_says 2 'only SELECT, WITH, VALUES and EXPLAIN are permitted' query "$rec" 'drop table nodes'
 run_says 2 'use one' query --json --csv "$rec" 'select 1'
 run_says 2 'put the query in quotes' query "$rec" select 1
-run_says 1 'no event matches\|no such event\|has no event' query --event nothing "$rec" 'select 1'
 run_says 1 'integer overflow' query "$rec" 'select sum(9223372036854775807 + nr) from outer'
 # A comment, a text or another kind of quotes before and behind a name
 run 3 query -q --csv "$rec" 'select /* evnts */ count(*) as n, '"'evnts'"' as t from [level] -- evnts'
@@ -68,6 +73,21 @@ run 3 query -q --csv "$rec" 'select /* evnts */ count(*) as n, '"'evnts'"' as t 
 run 3 query --json "$rec" "select sum(e.value) as s from json_each('[1,2]') e, json_tree('3')"
 shows '{"s":3}'
 ok "wrong queries"
+
+# --- filters: no command has a result of what is not in the recording ----------------------------
+for verb in dump stat 'stat --spans' 'export -f json -o -' "report $work/page.html" \
+	query 'explain --slowest job' "compare --span job $work/real"; do
+	for filter in '--event none' '--tid 4294967295' '--node none' '--comm none' '--cpu 4095'; do
+		# shellcheck disable=SC2086 # words
+		run_says 1 "[ :]$filter: .*the recording" $verb $filter "$work/real"
+		[ ! -s "$work/out" ] && [ ! -e "$work/page.html" ] || fail "$verb $filter: a result"
+	done
+done
+for option in '--event tick' '--where nr==1' --spans; do
+	# shellcheck disable=SC2086 # words
+	run_says 2 'states of threads are made of all events; leave out' stat --threads $option "$work/real"
+done
+ok "filters"
 
 # --- NULL is unknown, and large numbers keep their digits -------------------------------------
 run 3 query --json "$rec" 'select distinct thread, pid, process from word'

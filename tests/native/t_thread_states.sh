@@ -51,6 +51,16 @@ run 0 stat --threads "$work/command"
 shows '^thread  *running ms  *runnable ms  *blocked ms  *off CPU ms  *unknown ms  *switched in'
 shows ' sleeper'
 
+# A filter that leaves out switches: Perfetto's rows lack runs, which export says.
+lacks='a filter leaves out switches of threads: the rows of CPUs, .* lack times in which threads ran'
+for option in --comm=sleeper '--where=prev_prio > 0' --event=sched_waking; do
+	run_says 0 "$lacks" export -f perfetto -o "$work/part.pftrace" "$option" "$work/command"
+done
+for option in --event='sched_*' --from=+0 --cpu=0; do
+	run 0 export -f perfetto -o "$work/part.pftrace" "$option" "$work/command"
+	! grep -q "$lacks" "$work/err" || fail "$option: no switch is left out"
+done
+
 # --- filters of the reader: the parts of the states that they select ----------------------------
 "$ctl" query --json "$work/command" 'select * from states' >"$work/states"
 while read -r options; do

@@ -167,6 +167,9 @@ static const struct argp_option options[] = {
 	  "the time of the event; it may have wildcards; may be repeated", 1 },
 	{ "event", KEY_EVENT, "GLOB[/KIND]", 0, "select events by name (and "
 	  "kind); may be repeated", 1 },
+	{ 0 }
+};
+static const struct argp_option where_options[] = {
 	{ "where", KEY_WHERE, "CONDITION", 0, "select events by fields, as with record; may be"
 	  " repeated", 1 },
 	{ 0 }
@@ -232,6 +235,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	struct tsct_filter *f = state->input;
 
 	switch (key) {
+	case ARGP_KEY_INIT:
+		if (state->child_inputs)
+			state->child_inputs[0] = f;
+		break;
 	case KEY_FROM: f->from = check_time(state, "--from", arg); break;
 	case KEY_TO: f->to = check_time(state, "--to", arg); break;
 	case KEY_CPU:
@@ -263,7 +270,15 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
+static const struct argp where_argp = {
+	where_options, parse_option, NULL, NULL, NULL, NULL, NULL
+};
+static const struct argp_child where_child[] = { { &where_argp, 0, NULL, 0 }, { 0 } };
+
 const struct argp filter_argp = {
+	options, parse_option, NULL, NULL, where_child, NULL, NULL
+};
+const struct argp filter_no_where_argp = {
 	options, parse_option, NULL, NULL, NULL, NULL, NULL
 };
 const struct argp_child filter_children[] = { { &filter_argp, 0, NULL, 0 }, { 0 } };

@@ -29,6 +29,8 @@ extern void (*options_describe)(const struct argp *argp);
 
 /* Parser of the options that select events, an argp child. Its input is a struct tsct_filter. */
 extern const struct argp filter_argp;
+/* The same without --where */
+extern const struct argp filter_no_where_argp;
 /* Children of a command that has no children other than filter_argp */
 extern const struct argp_child filter_children[];
 

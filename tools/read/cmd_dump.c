@@ -304,17 +304,6 @@ static int dump_events(struct dump *d)
 	return ret == -EINTR ? 0 : ret;
 }
 
-/* Prints an error if no event matches the filter. A wrong thread ID is found only here, after
- * all events were read, because a recording has no list of its threads. */
-static void report_no_match(const struct dump *d)
-{
-	if (d->filter.threads.nr)
-		ctl_error("--tid: no selected event has such a"
-		      " thread; 'trace-ctl stat -a' lists all threads");
-	else if (tsct_filter_selects(&d->filter))
-		ctl_error("no event matches the filter");
-}
-
 /* Prints which events are missing. With --follow, events that are not written yet do not
  * count as missing. Returns the exit status. */
 static int print_missing(const struct dump *d)
@@ -322,8 +311,8 @@ static int print_missing(const struct dump *d)
 	fflush(stdout);
 	if (d->late)
 		ctl_error("%llu events arrived late and are out of order", d->late);
-	if (!d->shown && !stop_signals)
-		report_no_match(d);
+	if (!d->shown && !stop_signals && tsct_filter_selects(&d->filter))
+		ctl_error("no event matches the filter");
 	if (!d->follow || !d->enough || d->rec->complete)
 		return view_print_missing(d->trace);
 	return tsct_trace_discarded(d->trace) || tsct_trace_corrupt_count(d->trace) ?

@@ -42,6 +42,11 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		state->child_inputs[1] = &s->spans;
 		break;
 	case 'a': s->all = true; break;
+	case ARGP_KEY_END:
+		if (s->by_thread && (s->filter.nr_events || s->filter.nr_wheres || s->spans))
+			argp_error(state, "--threads: states of threads are made of all events;"
+				   " leave out --event, --where, --spans, --calls and --pair");
+		break;
 	case 'n': s->top = option_number(state, "--top", arg, 1, INT32_MAX); break;
 	default:
 		return option_recording(key, arg, state, &s->dir);

@@ -40,6 +40,7 @@ struct events_options {
 /* Result of the requests so far */
 struct events_result {
 	json_t *json;
+	bool *matched;			/* by pattern: flag: an event's name matches */
 	unsigned int programs;		/* number of programs that answered */
 	unsigned int events;		/* number of events listed or switched */
 	unsigned int failed;
@@ -103,7 +104,7 @@ static const struct argp argp = {
 	"List typed events of running programs, enable or disable those whose names match,"
 	" or let programs look for a provider now."
 	"\vPATTERN: an event's name; * stands for any characters, ? for one."
-	"\n\nExit status: 0: success; 1: failure, or no event matches; 2: usage.",
+	"\n\nExit status: 0: success; 1: failure, or no event matches a PATTERN; 2: usage.",
 	NULL, NULL, NULL
 };
 
@@ -135,14 +136,17 @@ static void read_command(pid_t pid, char *text, size_t size)
 	tsct_sysfs_read_line(path, text, size);
 }
 
-static bool is_selected(const struct events_options *o, const char *name)
+/* Returns true if an event is to be listed. Marks the patterns that match its name. */
+static bool is_selected(const struct events_options *o, const char *name,
+			struct events_result *result)
 {
+	bool any = !o->nr_patterns;
 	unsigned int i;
 
 	for (i = 0; i < o->nr_patterns; i++)
 		if (!fnmatch(o->patterns[i], name, 0))
-			return true;
-	return !o->nr_patterns;
+			any = result->matched[i] = true;
+	return any && !strcmp(o->action, "list");
 }
 
 static bool is_word(const char *text)
@@ -170,7 +174,7 @@ static void show_events(const struct events_options *o, pid_t pid, char *answer,
 		for (i = 0; i < 5; i++)
 			field[i] = strsep(&line, "\t");
 		if (!is_word(field[0]) || !is_word(field[1]) || !field[4] ||
-		    !is_selected(o, field[3]))
+		    !is_selected(o, field[3], result))
 			continue;
 		row = json_pack("{si so so so ss so so}", "pid", (int)pid,
 			"command", ctl_json_text(command), "name", ctl_json_text(field[3]),
@@ -218,7 +222,7 @@ static void call_program(const struct events_options *o, const char *request, in
 	else if (!strncmp(answer, "error: ", 7))
 		fail_program(o, result, cred->pid, "request rejected; use library and trace-ctl of"
 			     " one release");
-	else if (!strcmp(o->action, "list"))
+	else if (!strcmp(request, "list"))
 		show_events(o, cred->pid, answer, result);
 	else
 		result->events += strtoul(answer, NULL, 10);
@@ -267,6 +271,35 @@ static void enter_network(pid_t pid)
 	close(fd);
 }
 
+/* Sends the request to the selected programs. */
+static void call_all(const struct events_options *o, const char *request,
+		     struct events_result *result)
+{
+	unsigned int i;
+
+	for (i = 0; i < o->nr_pids; i++) {
+		enter_network(o->pids[i]);
+		call_programs(o, request, o->pids[i], result);
+	}
+	if (!o->nr_pids)
+		call_programs(o, request, 0, result);
+}
+
+/* Prints the patterns that no event matches. Returns true if there are any. */
+static bool print_unmatched(const struct events_options *o, const struct events_result *result)
+{
+	unsigned int i, nr = 0;
+
+	for (i = 0; i < o->nr_patterns; i++) {
+		if (result->matched[i])
+			continue;
+		ctl_error("no event matches '%s' in %u program%s; 'trace-ctl events list' lists all",
+			  o->patterns[i], result->programs, view_plural(result->programs));
+		nr++;
+	}
+	return nr;
+}
+
 static int print_result(const struct events_options *o, const struct events_result *result)
 {
 	char text[160];
@@ -284,6 +317,8 @@ static int print_result(const struct events_options *o, const struct events_resu
 		printf("%u event%s %sd in %u program%s\n", result->events,
 		       view_plural(result->events), o->action, result->programs,
 		       view_plural(result->programs));
+	if (result->programs && print_unmatched(o, result))
+		return EXIT_FAILED;
 	if (result->events || (o->json && !o->nr_patterns))
 		return EXIT_DONE;
 	if (!result->programs)
@@ -291,9 +326,8 @@ static int print_result(const struct events_options *o, const struct events_resu
 			 result->others ? " of this user; run as root for those of others" :
 			 " found");
 	else if (o->nr_patterns)
-		snprintf(text, sizeof(text), "no event matches in %u program%s; 'trace-ctl"
-			 " events list' lists all", result->programs,
-			 view_plural(result->programs));
+		snprintf(text, sizeof(text), "no event that matches is in a channel: no provider"
+			 " serves the program%s", view_plural(result->programs));
 	else
 		snprintf(text, sizeof(text), "the %u program%s found ha%s no typed events",
 			 result->programs, view_plural(result->programs),
@@ -307,13 +341,15 @@ static int cmd_events(int argc, char **argv)
 		.patterns = calloc(argc + 1, sizeof(*o.patterns)),
 		.pids = calloc(argc + 1, sizeof(*o.pids)),
 	};
-	struct events_result result = { .json = json_array() };
+	struct events_result result = {
+		.json = json_array(), .matched = calloc(argc + 1, sizeof(*result.matched)),
+	}, listed;
 	char request[REQUEST_MAX];
 	size_t len;
 	unsigned int i;
 	int ret = EXIT_FAILED;
 
-	if (!o.patterns || !o.pids || !result.json)
+	if (!o.patterns || !o.pids || !result.json || !result.matched)
 		goto free;
 	options_parse(&argp, argc, argv, 0, &o);
 	len = snprintf(request, sizeof(request), "%s", o.action);
@@ -324,15 +360,14 @@ static int cmd_events(int argc, char **argv)
 		}
 		len += snprintf(request + len, sizeof(request) - len, " %s", o.patterns[i]);
 	}
-	for (i = 0; i < o.nr_pids; i++) {
-		enter_network(o.pids[i]);
-		call_programs(&o, request, o.pids[i], &result);
-	}
-	if (!o.nr_pids)
-		call_programs(&o, request, 0, &result);
+	call_all(&o, request, &result);
+	listed = result;
+	if (strstr(o.action, "able") && result.programs)
+		call_all(&o, "list", &listed);	/* marks the patterns that match */
 	ret = print_result(&o, &result);
 free:
 	json_decref(result.json);
+	free(result.matched);
 	free(o.patterns);
 	free(o.pids);
 	return ret;

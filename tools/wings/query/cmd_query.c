@@ -32,7 +32,7 @@ struct query_job {
 
 /* ---- options ----------------------------------------------------------- */
 
-enum { KEY_JSON = 256 };
+enum { KEY_JSON = 256, KEY_WHERE };
 
 static const struct argp_option options[] = {
 	{ "json", KEY_JSON, "exact", OPTION_ARG_OPTIONAL, "print one JSON object per row; exact:"
@@ -41,6 +41,7 @@ static const struct argp_option options[] = {
 	{ "output", 'o', "FILE", 0, "write a database of SQLite, with the rows in its table"
 	  " `result`; without QUERY: with all tables", 0 },
 	{ "quiet", 'q', NULL, 0, "print no progress, and no number of rows", 0 },
+	{ "where", KEY_WHERE, "CONDITION", OPTION_HIDDEN, NULL, 0 },
 	{ 0 }
 };
 
@@ -57,6 +58,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 						   "exact, or no value");
 		break;
 	case 'q': j->quiet = true; break;
+	case KEY_WHERE:
+		argp_error(state, "--where: write the condition into the query, as WHERE of SQL");
+		break;
 	case ARGP_KEY_ARG:
 		if (state->arg_num > 1)
 			argp_error(state, "too many arguments; put the query in quotes");
@@ -65,8 +69,6 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (!j->q.dir)
 			argp_error(state, "no recording; name its directory");
-		if (j->q.filter.nr_wheres)
-			argp_error(state, "--where: write the condition into the query, as WHERE of SQL");
 		if (j->json + j->csv + !!j->output > 1)
 			argp_error(state, "--json, --csv and --output exclude each other; use one");
 		if (j->output && (!*j->output || !strcmp(j->output, "-")))
@@ -78,13 +80,15 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
+static const struct argp_child children[] = { { &filter_no_where_argp, 0, NULL, 0 }, { 0 } };
+
 static const struct argp argp = {
 	options, parse_option, "DIR [QUERY]",
 	"Answer a query in SQL from a recording, in place. Tables: events, one for each name of"
 	" an event, spans, calls, messages, states, threads, processes, nodes, cpus, losses, filters,"
 	" clock. Without QUERY, print the tables and their columns. An event must pass all filters."
 	"\vThe exit status is 0, or 1 on failure, 2 for wrong usage or a wrong query,"
-	" 3 if events are missing among those that the query read, or were lost while recording.", filter_children, NULL, NULL
+	" 3 if events are missing among those that the query read, or were lost while recording.", children, NULL, NULL
 };
 
 /* ---- words of a query -------------------------------------------------- */
@@ -290,8 +294,8 @@ static int prepare(struct query_job *j, sqlite3_stmt **ret)
 	if (err == SQLITE_AUTH && !strncmp(sqlite3_errmsg(j->q.db), "not authorized to use", 21))
 		return print_sql_error(j);
 	if (err == SQLITE_AUTH || (!err && *ret && !sqlite3_stmt_readonly(*ret)))
-		return ctl_fail(EXIT_USAGE, "the query would change something; only SELECT, WITH"
-				" and VALUES are permitted");
+		return ctl_fail(EXIT_USAGE, "the query would change something; only SELECT, WITH,"
+				" VALUES and EXPLAIN are permitted");
 	if (err)
 		return print_sql_error(j);
 	for (tail = skip_blanks(tail); *tail == ';'; tail = skip_blanks(tail + 1))

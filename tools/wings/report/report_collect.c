@@ -117,7 +117,7 @@ static int add_gap(struct report *r, struct tsct_index *last, const struct gap *
 	if (at) {
 		gap = &r->gaps[*at - 1];
 		gap->to_ns = loss->to_ns > gap->to_ns ? loss->to_ns : gap->to_ns;
-		gap->events += loss->events;
+		gap->events = gap->events && loss->events ? gap->events + loss->events : 0;
 		return 0;
 	}
 	if (tsct_array_add(&r->gaps, &r->nr_gaps, loss, sizeof(*loss)) ||
@@ -139,7 +139,7 @@ static int take_gaps(struct report *r)
 		from = tsct_clock_params_ns(&r->x.rec->real, loss->from);
 		to = loss->until == UINT64_MAX ? r->end_ns :
 			tsct_clock_params_ns(&r->x.rec->real, loss->until);
-		if (!loss->events || to < r->origin_ns || from > r->end_ns ||
+		if (loss->over || to < r->origin_ns || from > r->end_ns ||
 		    !r->x.selection.locations[loss->location])
 			continue;
 		err = add_gap(r, &last, &(struct gap) {

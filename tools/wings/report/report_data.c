@@ -10,7 +10,6 @@
 #define PAGE_TEXT	255	/* in data.js: type of a field that the page has as text */
 #define RATES_EVENTS	12	/* largest number of event definitions with a rate
 				 * curve */
-#define RATES_NODES	64	/* largest number of nodes with a rate curve */
 /* Above this number of nodes, the page has only the largest error bound of each
  * node, not its error bounds over time. */
 #define NODES_DETAILED	512
@@ -304,7 +303,7 @@ static json_t *show_rates(const struct report *r)
 			"events", show_curves(r, false, events, nr_events,
 					      RATES_EVENTS, nr_bins),
 			"nodes", show_curves(r, true, nodes, r->x.nr_nodes,
-					     RATES_NODES, nr_bins),
+					     REPORT_RATES_NODES, nr_bins),
 			"total", show_bins(total, nr_bins));
 	free(nodes);
 	free(events);

@@ -224,7 +224,7 @@ static bool has_loss_time(const struct report *r, __u32 stream, __u32 location)
 	__u32 i;
 
 	for (i = 0; i < known->nr_losses; i++)
-		if (known->losses[i].events && known->losses[i].stream == stream &&
+		if (!known->losses[i].over && known->losses[i].stream == stream &&
 		    known->losses[i].location == location)
 			return true;
 	return false;

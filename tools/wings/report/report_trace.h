@@ -117,8 +117,11 @@ struct group {
 struct gap {
 	__u32 location, stream;
 	__s64 from_ns, to_ns;
-	__u64 events;
+	__u64 events;	/* 0: unknown, as the end of a file is missing */
 };
+
+#define REPORT_RATES_NODES	64	/* largest number of nodes with a curve of their events */
+
 
 /* Events of one definition in one row that are not drawn individually. For each
  * bin of time: the number of events; for spans and counters, also values */

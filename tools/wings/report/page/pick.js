@@ -251,12 +251,14 @@ function tellArrow(i) {
 }
 
 function tellGap([cpu, channel, from, to, n]) {
-	const rows = [["Lost", count(n) + " events"], ["Channel", clean(channel)]];
+	const rows = [["Lost", n ? count(n) + " events" : "an unknown number of events, if any"],
+		      ["Channel", clean(channel)]];
 
 	tellTime(rows, "After", from, D.cpus[cpu].node);
 	tellTime(rows, "Before", to, D.cpus[cpu].node);
-	rows.push(["", "lost between these events; the exact time is unknown"]);
-	return { title: "Events were lost here", rows, t: from };
+	rows.push(["", n ? "lost between these events; the exact time is unknown" :
+		   "the end of the file is missing"]);
+	return { title: n ? "Events were lost here" : "Events may be missing here", rows, t: from };
 }
 
 function tellUnknown([from, to], node) {

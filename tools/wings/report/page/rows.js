@@ -198,17 +198,26 @@ function unknownOf({ from, to }) {
 	return unknown;
 }
 
+// Returns how many events were lost. The number of those at the end of a file that is cut off is
+// unknown.
+function lostText(gaps) {
+	const lost = gaps.reduce((n, g) => n + g[4], 0);
+
+	return gaps.every(g => g[4]) ? lost ? count(lost) + " lost" : "" :
+		lost ? count(lost) + " or more lost" : "end unknown";
+}
+
 function cpuRow(index, spans) {
 	const { node, cpu } = D.cpus[index];
 	const gaps = (gapsAt.get(index) || []).map(i => D.gaps[i]);
 	const lanes = lanesOf(spans.get("c" + index)), strip = stripsOf(STRIP_CPU, index);
 
-	if (!lanes.length && !strip && !gaps.length)
+	if (!lanes.length && !strip && !gaps.some(g => g[4]))
 		return null;
 	return { type: "cpu", node, index, cpu, lanes, gaps, strip,
 		 unknown: lanes[0] && !strip ? unknownOf(lanes[0]) : [],
 		 label: cpu < 0 ? "other CPUs" : "CPU " + cpu,
-		 sub: gaps.length ? count(gaps.reduce((n, g) => n + g[4], 0)) + " lost" : "",
+		 sub: lostText(gaps),
 		 height: CPU_ROW };
 }
 
@@ -218,7 +227,8 @@ function makeNode(index) {
 	const sum = count(node.events) + " events";
 
 	return { type: "node", node: index, label: node.name, bins,
-		 sub: node.sub ? `${clean(node.sub)}, ${sum}` : sum,
+		 sub: (node.sub ? `${clean(node.sub)}, ${sum}` : sum) +
+			(rates || !node.events ? "" : ", no curve"),
 		 peak: Math.max(1, ...bins), height: HEAD, open: true, rows: [] };
 }
 
