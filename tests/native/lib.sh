@@ -154,7 +154,7 @@ suspend() {	# PID
 	kill -STOP "$1"
 	wait_for "process $1 is stopped" is_stopped "$1"
 }
-is_stopped() { ! grep -hs '^State:' "/proc/$1/task"/*/status | grep -qv '[Tt] ('; }	# PID
+is_stopped() { [ -z "$(grep -hs '^State:' "/proc/$1/task"/*/status | grep -v '[Tt] (')" ]; }	# PID
 
 # True if the process is trace-ctl, and has installed its SIGINT handler: until it executes
 # trace-ctl, the process is a copy of the shell, which has one, too.
