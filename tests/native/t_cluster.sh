@@ -180,7 +180,9 @@ synchronized in epoch \1; 0 steps" "$work/watched" || fail "$1 was not as expect
 $(grep "/$1:.*epoch" "$work/watched")"
 }
 # NODE STATUS: succeeds if synccheck has seen it last in that state
-seen() { [[ $(grep "^$work/$1: [a-z]* in epoch [0-9]*$" "$work/watched" | tail -n 1) == *": $2 in"* ]]; }
+seen() {
+	[[ $(grep "^$work/$1: [a-z]* in epoch [0-9]*$" "$work/watched" | tail -n 1) == *": $2 in"* ]]
+}
 own() { is "$1" "$status" holdover && seen "$1" holdover; }
 follows() { synced "$1" && seen "$1" synchronized; }
 wait_for "all are synchronized" each synced

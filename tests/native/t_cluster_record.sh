@@ -233,7 +233,8 @@ nothing_left
 # --- on a terminal: a row for each node; Ctrl-C there ends the run in order ---
 rm -rf "$work/o"
 TERM=xterm python3 "$here/terminal.py" 100 24 "$work/screen" \
-	'/alpha .* lost, offset.*\n' '' '/beta .* lost, offset.*\n' '' '/gamma .* lost, offset.*\n' '\x03' \
+	'/alpha .* lost, offset.*\n' '' '/beta .* lost, offset.*\n' '' \
+	'/gamma .* lost, offset.*\n' '\x03' \
 	-- "$ctl" cluster record -o "$work/o" "${nodes[@]}" -- "$emit" 1000000 1 10000 >"$work/err" 2>&1 ||
 	fail "on a terminal: status $?: $(tail -n 20 "$work/screen" | cat -v)"
 tr '\r' '\n' <"$work/screen" >"$work/text"

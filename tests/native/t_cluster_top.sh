@@ -66,7 +66,8 @@ for i in alpha beta; do
 	TSCTRACE_CHANNEL=kept TSCTRACE_RUN_DIR=$work/$i "$emit" 1000000 1 2000 >/dev/null &
 done
 emits() {	# NODE: more than the 301 events at most that were there
-	in_dir "$1" "$ctl" channel list | awk '$2 == "kept" && $(NF - 1) > 301 { found = 1 } END { exit !found }'
+	in_dir "$1" "$ctl" channel list | awk '
+		$2 == "kept" && $(NF - 1) > 301 { found = 1 } END { exit !found }'
 }
 for i in alpha beta; do wait_for "events of $i" emits $i; done
 : >"$work/lines"

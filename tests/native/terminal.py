@@ -4,9 +4,10 @@
 terminal.py COLUMNS ROWS TRANSCRIPT [TEXT KEYS]... -- PROGRAM ARGUMENT...
 
 Types KEYS (with the escapes of a Python string: \\x03 is Ctrl-C) when TEXT has been
-printed, after the previous TEXT; a TEXT of /PATTERN is a regular expression. TRANSCRIPT gets the output of the program. A stopped
-program is continued. When it has stopped or ended, the terminal settings must be the
-original ones. Exit status: the program's, or 128 + a signal's number.
+printed, after the previous TEXT; a TEXT of /PATTERN is a regular expression. TRANSCRIPT gets
+the output of the program. A stopped program is continued. When it has stopped or ended, the
+terminal settings must be the original ones. Exit status: the program's, or 128 + a signal's
+number.
 """
 import fcntl
 import os
