@@ -82,16 +82,21 @@ int tsct_seqpacket_connect(const struct sockaddr_un *addr, socklen_t len, int ti
 int tsct_unix_listen(const struct sockaddr_un *addr, int type, mode_t mode, int backlog)
 {
 	const int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
-	const char *path = addr->sun_path;
+	struct sockaddr_un new = *addr;
+	const char *path = new.sun_path;
 	bool bound = false;
 	struct stat old;
 	int err;
 
+	/* The path is as long as @addr's, and becomes that when programs can connect. */
+	new.sun_path[strlen(path) - 1] = '~';
 	if (fd >= 0 && !lstat(path, &old) && S_ISSOCK(old.st_mode))
 		unlink(path);
-	bound = fd >= 0 && !bind(fd, (const struct sockaddr *)addr, sizeof(*addr));
-	if (bound && !fchmodat(AT_FDCWD, path, mode, AT_SYMLINK_NOFOLLOW) &&
-	    !listen(fd, backlog))
+	bound = fd >= 0 && !bind(fd, (const struct sockaddr *)&new, sizeof(new));
+	if (bound && !lstat(addr->sun_path, &old) && !S_ISSOCK(old.st_mode))
+		errno = EADDRINUSE;
+	else if (bound && !fchmodat(AT_FDCWD, path, mode, AT_SYMLINK_NOFOLLOW) &&
+		 !listen(fd, backlog) && !rename(path, addr->sun_path))
 		return fd;
 	err = -errno;
 	if (bound)

@@ -154,7 +154,9 @@ suspend() {	# PID
 	kill -STOP "$1"
 	wait_for "process $1 is stopped" is_stopped "$1"
 }
-is_stopped() { ! grep -hs '^State:' "/proc/$1/task"/*/status | grep -qv '[Tt] ('; }	# PID
+is_stopped() {	# PID
+	[ -z "$(grep -hs '^State:' "/proc/$1/task"/*/status | grep -v '[Tt] (')" ]
+}
 
 # True if the process is trace-ctl, and has installed its SIGINT handler: until it executes
 # trace-ctl, the process is a copy of the shell, which has one, too.

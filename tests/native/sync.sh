@@ -103,6 +103,12 @@ print(eval(sys.argv[1]))' "$2"
 is() { [ "$(of "$1" "$2")" = "$3" ]; }	# NAME EXPRESSION VALUE
 above() { [ "$(of "$1" "int($2 > $3)")" = 1 ]; }
 synced() { is "$1" 'p["cluster"]["status"]' synchronized; }
+# Compares the nodes' times in the background, until end_by; sets: watcher, the process
+watch() {	# NAME...
+	: >"$work/watched"
+	"$helpers/synccheck" --watch "${@/#/$work/}" >"$work/watched" & track watcher
+	until_in "$work/watched" '^watching'
+}
 
 # --- the relay of `make bench-sync` between two namespaces, alpha and beta -------------------
 

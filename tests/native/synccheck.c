@@ -7,9 +7,10 @@
  * compared with its own estimate of CLOCK_REALTIME. Prints a line for each other DIR.
  * Exit status 1: an error is beyond the sum of both bounds, or a time is missing.
  *
- * synccheck --watch SECONDS DIR DIR... - the same, but a time may be missing for a
+ * synccheck --watch DIR DIR... - the same until SIGTERM, but a time may be missing for a
  * while. Within an epoch the time must not step, nor deviate in rate by more than a
- * slew. Prints the sequence of states and epochs, too. SIGTERM ends it earlier.
+ * slew. Prints "watching" after the first reading, each state and epoch when it begins, and
+ * the sequence of them at the end.
  */
 #include <math.h>
 
@@ -29,7 +30,7 @@
 struct node {
 	const char *dir;
 	struct tsct_clock_area area;
-	/* errors of the readings of a daemon's cluster time, ns */
+	/* errors of the last readings of a daemon's cluster time, ns */
 	double error[SAMPLES_MAX];
 	double bound_min, bound_max;
 	unsigned int nr, beyond, unknown;
@@ -87,16 +88,18 @@ static int read_at(const struct node *node, __u64 stamp, __s64 *ret_ns,
 
 static void note_event(struct node *node, __u32 epoch)
 {
-	unsigned int n = node->nr_events;
+	/* the last element is that of the last event */
+	unsigned int n = node->nr_events < EVENTS_MAX ? node->nr_events : EVENTS_MAX;
 
 	if (n && node->event[n - 1].status == node->status &&
 	    node->event[n - 1].epoch == epoch)
 		return;
-	if (n < EVENTS_MAX) {
-		node->event[n].status = node->status;
-		node->event[n].epoch = epoch;
-	}
+	n = n < EVENTS_MAX ? n : EVENTS_MAX - 1;
+	node->event[n].status = node->status;
+	node->event[n].epoch = epoch;
 	node->nr_events++;
+	if (watches)
+		printf("%s: %s in epoch %u\n", node->dir, tsct_status_name(node->status), epoch);
 }
 
 /* Compares the cluster time since the epoch's last reading with the true duration. */
@@ -122,8 +125,6 @@ static void compare(struct node *node, __u64 stamp, __s64 truth_ns,
 	__s64 ns;
 	int err;
 
-	if (node->nr == SAMPLES_MAX)
-		return;
 	err = read_at(node, stamp, &ns, &bound, &node->status, &epoch);
 	note_event(node, epoch);
 	if (err) {
@@ -140,7 +141,7 @@ static void compare(struct node *node, __u64 stamp, __s64 truth_ns,
 		node->bound_min = bound;
 	if (!node->nr || bound > node->bound_max)
 		node->bound_max = bound;
-	node->error[node->nr++] = error;
+	node->error[node->nr++ % SAMPLES_MAX] = error;
 }
 
 static int real_at(const struct node *node, __u64 stamp, __s64 *ret_ns,
@@ -209,17 +210,19 @@ static void print_events(const struct node *node)
 
 static int report(struct node *node)
 {
-	qsort(node->error, node->nr, sizeof(node->error[0]), by_size);
+	const unsigned int kept = node->nr < SAMPLES_MAX ? node->nr : SAMPLES_MAX;
+
+	qsort(node->error, kept, sizeof(node->error[0]), by_size);
 	printf("%s: %s, %u readings, %u without a time, %u beyond their bound; "
 	       "off zero by", node->dir, tsct_status_name(node->status), node->nr,
 	       node->unknown, node->beyond);
 	if (node->nr)
 		printf(" median %.0f ns, p90 %.0f ns, p99 %.0f ns, max %.0f ns; "
 		       "bound %.0f to %.0f ns\n",
-		       fabs(node->error[node->nr / 2]),
-		       fabs(node->error[node->nr / 10 * 9]),
-		       fabs(node->error[node->nr / 100 * 99]),
-		       fabs(node->error[node->nr - 1]), node->bound_min,
+		       fabs(node->error[kept / 2]),
+		       fabs(node->error[kept / 10 * 9]),
+		       fabs(node->error[kept / 100 * 99]),
+		       fabs(node->error[kept - 1]), node->bound_min,
 		       node->bound_max);
 	else
 		printf(" unknown\n");
@@ -243,13 +246,8 @@ int main(int argc, char **argv)
 	char why[256];
 
 	watches = argc > 1 && !strcmp(argv[1], "--watch");
-	if (watches) {
-		argc--;
-		argv++;
-	}
 	if (argc < 4 || argc > NODES_MAX + 2) {
-		fprintf(stderr, "usage: synccheck [--watch] SECONDS DIR DIR..."
-			"\n");
+		fprintf(stderr, "usage: synccheck --watch|SECONDS DIR DIR...\n");
 		return 2;
 	}
 	signal(SIGTERM, on_signal);
@@ -263,12 +261,15 @@ int main(int argc, char **argv)
 			return 1;
 		}
 	}
+	setvbuf(stdout, NULL, _IOLBF, 0);
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	now.tv_sec += atoi(argv[1]);
+	now.tv_sec += watches ? 1 << 30 : atoi(argv[1]);
 	for (turns = 0; ; turns++) {
 		struct timespec at;
 
 		look(nr);
+		if (watches && !turns)
+			puts("watching");
 		nanosleep(&pause, NULL);
 		clock_gettime(CLOCK_MONOTONIC, &at);
 		if (stop || at.tv_sec > now.tv_sec || (at.tv_sec == now.tv_sec &&

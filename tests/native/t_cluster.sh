@@ -169,10 +169,6 @@ if has_collectives; then
 fi
 
 # --- synccheck measures while the master is killed and a link is down -------------------
-watch() {	# DIR...
-	wait_for "all are synchronized" each synced
-	"$helpers/synccheck" --watch 90 "$@" >"$work/watched" & track watcher
-}
 watched() {
 	end_by TERM "$watcher" "synccheck --watch:" "$work/watched"
 	remark <"$work/watched"
@@ -183,24 +179,32 @@ goes_through() {
 synchronized in epoch \1; 0 steps" "$work/watched" || fail "$1 was not as expected: \
 $(grep "/$1:.*epoch" "$work/watched")"
 }
-own() { is "$1" "$status" holdover; }
-watch "${dirs[@]}"
+# NODE STATUS: succeeds if synccheck has seen it last in that state
+seen() {
+	[[ $(grep "^$work/$1: [a-z]* in epoch [0-9]*$" "$work/watched" | tail -n 1) == *": $2 in"* ]]
+}
+own() { is "$1" "$status" holdover && seen "$1" holdover; }
+follows() { synced "$1" && seen "$1" synchronized; }
+wait_for "all are synchronized" each synced
+watch $all
+wait_for "all are seen to be synchronized" each follows
 slay m
 wait_for "all children are in holdover" each own
 start_node m
-wait_for "all are synchronized again" each synced
+wait_for "all are synchronized again" each follows
 logged m 'timeline [0-9]* continues' || fail "the master began another timeline"
 watched
 for i in $children; do goes_through $i; done
 ok "a killed master is noticed, and goes on with its timeline"
 
-watch "${dirs[@]}"
+watch $all
+wait_for "all are seen to be synchronized" each follows
 within "${net_id}wire" ip link set dev t down
 below() { own t && own g && own h; }
 wait_for "the nodes behind the link are in holdover" below
 wait_for "a is synchronized meanwhile" synced a
 within "${net_id}wire" ip link set dev t up
-wait_for "all are synchronized again" each synced
+wait_for "all are synchronized again" each follows
 watched
 for i in t g h; do goes_through $i; done
 ok "a part of the tree is cut off, and comes back"

@@ -158,14 +158,15 @@ started() {
 	! has_ended "$run" || fail "the run ended: $(cat "$work/err")"
 	[ "$(find "$work" -maxdepth 1 -name 'started.*' | wc -l)" = 3 ]
 }
-# Kills the launcher of beta, then lets the other commands end.
+# Kills the launcher of beta. When its recorder has ended, lets the other commands end.
 lose_beta() {
 	kill -KILL "$(cat "$work/beta/pid")"
-	wait_for "no command of beta runs" none_of_beta
+	wait_for "no command of beta runs" two_run "$commands"
+	wait_for "beta's recorder has ended" two_run "record --control="
 	touch "$work/finish"
 	ended 3
 }
-none_of_beta() { [ "$(processes "$commands" | wc -l)" = 2 ]; }
+two_run() { [ "$(processes "$1" | wc -l)" = 2 ]; }	# PATTERN
 emitted_by_others() { awk '/^(alpha|gamma): emitted/ { n += $3 } END { print n }' "$work/out"; }
 commands="^sh -c $emit 9; touch"
 ended() { exits "$1" wait "$run"; }	# STATUS
@@ -231,12 +232,10 @@ nothing_left
 
 # --- on a terminal: a row for each node; Ctrl-C there ends the run in order ---
 rm -rf "$work/o"
-# All nodes have reported when the display was updated a few times.
-steps=()
-for i in 1 2 3 4 5 6 7 8; do steps+=('lost, offset' ''); done
-TERM=xterm python3 "$here/terminal.py" 100 24 "$work/screen" "${steps[@]}" \
-	'lost, offset' '\x03' \
-	-- "$ctl" cluster record -o "$work/o" "${nodes[@]}" -- "$emit" 500 1 10000 >"$work/err" 2>&1 ||
+TERM=xterm python3 "$here/terminal.py" 100 24 "$work/screen" \
+	'/alpha .* lost, offset.*\n' '' '/beta .* lost, offset.*\n' '' \
+	'/gamma .* lost, offset.*\n' '\x03' \
+	-- "$ctl" cluster record -o "$work/o" "${nodes[@]}" -- "$emit" 1000000 1 10000 >"$work/err" 2>&1 ||
 	fail "on a terminal: status $?: $(tail -n 20 "$work/screen" | cat -v)"
 tr '\r' '\n' <"$work/screen" >"$work/text"
 for i in alpha beta gamma; do

@@ -63,8 +63,13 @@ shows '^[0-9:]*  3 nodes, 0 events/s, '
 
 # --- rates: the counter rises by the rate; a node that dies is named, others go on ------
 for i in alpha beta; do
-	TSCTRACE_CHANNEL=kept TSCTRACE_RUN_DIR=$work/$i "$emit" 100000 1 2000 >/dev/null &
+	TSCTRACE_CHANNEL=kept TSCTRACE_RUN_DIR=$work/$i "$emit" 1000000 1 2000 >/dev/null &
 done
+emits() {	# NODE: more than the 301 events at most that were there
+	in_dir "$1" "$ctl" channel list | awk '
+		$2 == "kept" && $(NF - 1) > 301 { found = 1 } END { exit !found }'
+}
+for i in alpha beta; do wait_for "events of $i" emits $i; done
 : >"$work/lines"
 "$ctl" cluster top "${nodes[@]}" --json >"$work/lines" 2>"$work/err" & track run
 lines() { [ "$(wc -l <"$work/lines")" -ge "$1" ]; }
@@ -77,15 +82,18 @@ kill -INT "$run"
 exits 3 wait "$run"
 says 'beta: connection lost: its launcher .*\(137\|signal 9\)'
 check '
+import statistics
 for before, now in zip(top, top[1:]):
     for name in "alpha", "beta":
         if now[name]["state"] != "sampling":
             continue
         more = now[name]["events"] - before[name]["events"]
         # A sample may repeat in a line, or one may be skipped; the program may be stopped.
-        assert more >= 0 and 0 <= now[name]["events_per_s"] < 550, now[name]
+        assert more >= 0 and now[name]["events_per_s"] >= 0, now[name]
 for name in "alpha", "beta":
-    assert any(line[name]["events_per_s"] or 0 for line in top), name
+    rates = [line[name]["events_per_s"] for line in top if line[name]["state"] == "sampling"]
+    # The time of one sample is known as well as its answers come soon.
+    assert any(rates) and statistics.median(rates) < 550, (name, rates)
 assert last["alpha"]["events"] > top[0]["alpha"]["events"] + 100
 assert last["gamma"]["events_per_s"] == 0
 assert last["beta"]["state"] == "failed" and "connection lost" in last["beta"]["why"]

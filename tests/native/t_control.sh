@@ -4,10 +4,18 @@
 # misuse by clients (control.c) does not disturb the clock.
 # test-wing: metrics
 . "$(dirname "$0")/lib.sh"
+need strace
 
 export TSCTRACE_RUN_DIR=$work/run
 seed=${SEED:-$(date +%s)}
 echo "seed $seed"
+
+# Who finds the socket gets an answer, although the daemon takes a second to listen.
+strace -D -f -o "$work/calls" -e trace=listen -e inject=listen:delay_enter=1000000 \
+	"$daemon" --no-module --no-network 2>"$work/log" & track pid
+wait_for "the socket is there" test -S "$work/run/control.sock"
+"$ctl" status --metrics >"$work/metrics" || fail "a socket at which nothing listens"
+end_by TERM "$pid" "a daemon that is slow" "$work/log"
 
 # --no-module: do not disturb the clock of a machine that has the module loaded.
 "$daemon" --no-module --interval-ms 200 2>"$work/log" & track pid

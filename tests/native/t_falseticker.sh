@@ -30,7 +30,6 @@ source='p["sources"][-1]'
 said() { is o "$source[\"status\"]" "$1"; }
 used() { said used || said agrees; }
 epoch() { of o 'p["cluster"]["epoch"]'; }
-watch() { "$helpers/synccheck" --watch 90 "$work/m" "$work/o" >"$work/watched" & watcher=$!; }
 watched() {
 	end_by TERM "$watcher" "$1" "$work/watched"
 	sed "s|$work/|# $1: |" "$work/watched"
@@ -44,7 +43,7 @@ lie
 start o d4
 wait_for "o is synchronized" synced o
 wait_for "all three are used" used
-watch
+watch m o
 # STATUS REASON: succeeds if one output of trace-ctl peers, $work/out, reports both. The
 # source that steps has another status for a moment after each step.
 reported() {
@@ -111,7 +110,7 @@ lie
 wait_for "o follows it again" said used
 wait_for "o is synchronized" synced o
 before=$(epoch)
-watch
+watch m o
 lie step 0.5
 wait_for "a step begins an epoch" later 0
 wait_for "o is synchronized" synced o

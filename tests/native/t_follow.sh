@@ -69,6 +69,7 @@ now=$(switches)
 [ $((now - before)) -le $((2 * (SECONDS - begin) + 3)) ] || fail "idle, it woke up $((now - before)) times"
 
 # The follower ends when the recorder is killed.
+until_in "$work/sleeping" '[0-9]'
 kill -9 "$killed" "$(cat "$work/sleeping")"
 ends killed "$follower" 3
 grep -q 'its recorder was killed' "$work/killed.err" ||

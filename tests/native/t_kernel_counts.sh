@@ -24,6 +24,8 @@ perf_count() {	# EVENT: as perf has counted it
 	awk -F, -v event="$1" '$3 == event { print $1 }' counts
 }
 
+# True if storm waits for a byte, and causes no event.
+is_waiting() { grep -qs '^0 0x0 ' "/proc/$1/syscall"; }	# PID
 # Runs storm; perf and the recorder are attached to it while it waits.
 storm() {	# TURNS PERF-EVENTS RECORD-ARGUMENT...
 	local perf recorder pid status=0
@@ -35,11 +37,12 @@ storm() {	# TURNS PERF-EVENTS RECORD-ARGUMENT...
 	track perf
 	"$ctl" record --json -v -p $pid "${@:3}" -o r >json 2>err 7>&- 8<&- & track recorder
 	until_in err 'recording: '
+	wait_for "storm waits to begin" is_waiting $pid
 	echo enable >control
 	grep -qm 1 ack <ack || fail "perf counts nothing"
 	echo >&7
 	head -c 1 <&8 >/dev/null
-	sleep 0.2
+	wait_for "storm waits to end" is_waiting $pid
 	kill -INT $recorder $perf
 	wait $recorder || status=$?
 	wait $perf || true

@@ -152,7 +152,8 @@ stopped() {	# COMMAND...; sets: pid, of the merge; shell, of the command
 		if [ -n "$(find "$work" -path '*/.o.*/default_*')" ]; then
 			pid=$(pgrep -f -x "$ctl merge -j 1 -o $work/o $work/big/a $work/big/b") &&
 				kill -STOP "$pid" 2>/dev/null &&
-				[ -n "$(find "$work" -path '*/.o.*/default_*')" ] && return
+				[ -n "$(find "$work" -path '*/.o.*/default_*')" ] &&
+				[ -z "$(find "$work" -path '*/.o.*/metadata')" ] && return
 		fi
 		if [ -e "$work/o" ]; then
 			[ -z "$pid" ] || kill -CONT "$pid" 2>/dev/null || true

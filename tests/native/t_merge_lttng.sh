@@ -99,9 +99,13 @@ boots=("$(tr -d - <"$work/alpha/boot")" "$(tr -d - <"$work/beta/boot")")
 master_time() {	# COLUMN: cycles in it become the master's time
 	"$ctl" time --dir "$work/alpha" --boot "${boots[0]}" --clock tsc --to cluster --column "$1" - 2>"$work/err"
 }
+journal_is_whole() {	# NODE
+	on "$1" journalctl -q -o json -D /run/log/journal _COMM=program >"$work/$1/journal"
+	[ "$(wc -l <"$work/$1/journal")" = 12500 ]
+}
 for i in alpha beta; do
+	wait_for "journald of $i has written all entries" journal_is_whole $i
 	master_time 2 <"$work/$i/all.times" | master_time 3 >"$work/$i/true" || fail "time of the master"
-	on $i journalctl -q -o json -D /run/log/journal _COMM=program >"$work/$i/journal"
 done
 "$ctl" dump --json --error=common "$work/m" >"$work/dump"
 "$ctl" export -q -f json -o "$work/m.json" "$work/m"

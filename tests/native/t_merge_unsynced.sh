@@ -38,11 +38,21 @@ start_node() {	# NAME HOST-ID
 		2>>"$work/$1/log"
 	printf -v "$1" %s "$pid"
 }
+# Runs a command when it is to run on the other node, too: both emit at the same time.
+cat >"$work/both" <<END
+#!/bin/sh
+touch $work/ready.\$1
+until [ -e $work/ready.alpha ] && [ -e $work/ready.beta ]; do sleep 0.01; done
+shift
+exec "\$@"
+END
+chmod +x "$work/both"
 # Records both nodes at the same time, to $work/PREFIX.NAME.
 record_both() {	# PREFIX OPTION...
 	local i recorders=()
+	rm -f "$work"/ready.*
 	for i in alpha beta; do
-		on $i "$ctl" record -q "${@:2}" -o "$work/$1.$i" -- "$emit" 300 1 10000 \
+		on $i "$ctl" record -q "${@:2}" -o "$work/$1.$i" -- "$work/both" $i "$emit" 300 1 10000 \
 			>/dev/null 2>"$work/$i/err" &
 		recorders+=($!)
 	done

@@ -192,6 +192,8 @@ gap=$(stat_of "$work/o" 's["missing_nodes"]')
 # The lost node's recorder ended its recording, whole; it completes the result.
 left=${gap##*may be there, in }
 left=${left% (recording *)}
+is_complete() { [ "$(stat_of "$left" 's["complete"]')" = True ]; }
+wait_for "the lost node's recorder has ended" is_complete
 "$ctl" merge -q -o "$work/all" "$work/o" "$left" 2>"$work/err" || [ $? = 3 ] ||
 	fail "merge with the recording that was left: $(cat "$work/err")"
 rm -rf "$work/o"

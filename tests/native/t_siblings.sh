@@ -74,7 +74,7 @@ done
 "$helpers/synccheck" 3 "$work/m" "$work/a" "$work/b" "$work/c" >"$work/out" ||
 	fail "a reading is outside its bound: $(cat "$work/out")"
 sed "s|$work/|# all poll the master: |" "$work/out"
-"$helpers/synccheck" --watch 90 "$work/m" "$work/a" >"$work/watched" & track watcher
+watch m a
 sources a 3 4
 reload a
 below() { is a 'min([s["depth"] for s in p["sources"] if s["status"] == "used"], default=0)' 1; }

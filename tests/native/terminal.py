@@ -4,13 +4,15 @@
 terminal.py COLUMNS ROWS TRANSCRIPT [TEXT KEYS]... -- PROGRAM ARGUMENT...
 
 Types KEYS (with the escapes of a Python string: \\x03 is Ctrl-C) when TEXT has been
-printed, after the previous TEXT. TRANSCRIPT gets the output of the program. A stopped
-program is continued. When it has stopped or ended, the terminal settings must be the
-original ones. Exit status: the program's, or 128 + a signal's number.
+printed, after the previous TEXT; a TEXT of /PATTERN is a regular expression. TRANSCRIPT gets
+the output of the program. A stopped program is continued. When it has stopped or ended, the
+terminal settings must be the original ones. Exit status: the program's, or 128 + a signal's
+number.
 """
 import fcntl
 import os
 import pty
+import re
 import select
 import signal
 import struct
@@ -18,11 +20,15 @@ import sys
 import termios
 import time
 
-LIMIT = 60
+LIMIT = 300
 
 
 def die(why):
     sys.exit("terminal: " + why)
+
+
+def pattern_of(text):
+    return text[1:] if text.startswith(b"/") else re.escape(text)
 
 
 class Terminal:
@@ -78,10 +84,10 @@ class Terminal:
     def run(self, script):
         while True:
             self.read(0.02)
-            if script and script[0][0] in self.unseen:
-                text, keys = script.pop(0)
-                self.unseen = self.unseen.partition(text)[2]
-                os.write(self.master, keys)
+            found = script and re.search(pattern_of(script[0][0]), self.unseen)
+            if found:
+                self.unseen = self.unseen[found.end():]
+                os.write(self.master, script.pop(0)[1])
             status = self.ended()
             if status is not None:
                 break

@@ -7,13 +7,25 @@ import time
 
 import tsctrace
 
-PAUSE = 0.15	# s; longer than a busy machine delays a thread
+PAUSE = 0.15	# s
+FUTEX, RECVFROM = 202, 45	# numbers of system calls
 
 lock = threading.Lock()
 
 
+def await_blocked(pid, tid, call):
+    """Waits until a thread is blocked in a system call; in futex, without a time limit: the
+    waits for Python's own lock have one."""
+    while True:
+        with open(f"/proc/{pid}/task/{tid}/syscall") as file:
+            words = file.read().split()
+        if words[0] == str(call) and (call != FUTEX or not int(words[4], 16)):
+            return
+        time.sleep(0.001)
+
+
 def ask_peer():
-    near.send(b"x")
+    near.send(b"%d" % threading.get_native_id())
     near.recv(1)
 
 
@@ -25,6 +37,7 @@ def wait_for_lock(name, cause):
         with lock:
             held.set()
             waited.wait()
+            await_blocked(os.getpid(), os.getpid(), FUTEX)
             cause()
     holder = threading.Thread(target=hold)
     holder.start()
@@ -37,7 +50,8 @@ def wait_for_lock(name, cause):
 
 
 def serve():
-    while far.recv(1):
+    while thread := far.recv(20):
+        await_blocked(os.getppid(), int(thread), RECVFROM)
         time.sleep(PAUSE)
         far.send(b"y")
     os._exit(0)

@@ -4,6 +4,6 @@ int main(int argc, char **)
 {
 	do
 		syncfs(0);
-	while (argc > 1);
+	while (argc > 1 && !usleep(1000));
 	return 0;
 }
