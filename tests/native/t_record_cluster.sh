@@ -209,10 +209,18 @@ run_on 3 alpha merge -q --salvage -o "$work/kmk" "$work/km" "$work/k"
 ! grep -q 'uncalibrated' "$work/err" || fail "recording of a killed recorder on the master: $(cat "$work/err")"
 
 # --- the master stops, and the session at the end fails --------------------------------
-# shellcheck disable=SC2016
-run_on 0 beta record --cluster -q -o "$work/e" -- sh -c 'kill -STOP $1' sh "$alpha"
-kill -CONT "$alpha"
-says 'session at the end failed: 10.77.4.1 .*; the recording is complete, its metadata has the failure'
+# A machine that stops the master earlier makes the session at the start fail.
+master_stops() {
+	local got=0
+	rm -rf "$work/e"
+	# shellcheck disable=SC2016
+	in_dir beta timeout 300 "$ctl" record --cluster -q -o "$work/e" -- \
+		sh -c 'kill -STOP $1' sh "$alpha" >"$work/out" 2>"$work/err" || got=$?
+	kill -CONT "$alpha"
+	[ $got = 0 ] && grep -q 'session at the end failed: 10.77.4.1 .*; the recording is complete, its metadata has the failure' \
+		"$work/err"
+}
+steadily master_stops || fail "the master stops: $(cat "$work/err")"
 is_sync "$work/e" start=done end=failed
 
 # --- the daemon is killed and restarted: its sample numbers start over -----------------
