@@ -96,7 +96,7 @@ grep -q '"holders": 1' json || fail "not one holder"
 trace-ctl status >out
 grep -q '^ *[0-9]* default  *module  *root  *discard ' out || fail "status"
 # Without a reader, written events stay unread.
-has_unread() { trace-ctl status --json | tee json | grep -q '"unread": [1-9]'; }
+has_unread() { trace-ctl status --json >json && grep -q '"unread": [1-9]' json; }
 wait_for "events are written" has_unread
 grep -q '"block": [0-9]' json || fail "no sequence of blocks"
 trace-ctl status -p >out

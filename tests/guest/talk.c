@@ -247,7 +247,7 @@ static void await(int fd, size_t size)
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 
 	errno = ETIMEDOUT;
-	if (poll(&p, 1, 5000) != 1)
+	if (poll(&p, 1, 60000) != 1)
 		die("no answer");
 	if (read(fd, buffer, sizeof(buffer)) != (ssize_t)size)
 		die("wrong size of an answer");

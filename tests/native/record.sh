@@ -57,16 +57,44 @@ has_written() {
 		'$2 == channel && $(NF - 1) > least { found = 1 } END { exit !found }'
 }
 
-# Starts a daemon and waits until it is synchronized; sets: server, its pid
+# Starts a daemon and waits until it is synchronized, and answers: one that continues the clock
+# of a killed daemon is synchronized before it has sockets. Sets: server, its pid
 start_daemon() {	# ARGUMENT...
 	: >"$work/daemon.log"
 	"$daemon" "$@" 2>"$work/daemon.log" & track server
-	until_in "$work/daemon.log" 'clock synchronized'
 	export TSCTRACE_PROVIDER=daemon
+	until_in "$work/daemon.log" 'clock synchronized'
+	wait_for "the daemon answers" provides_channels
 }
+provides_channels() { TSCTRACE_PROVIDER=daemon "$ctl" channel list >/dev/null 2>&1; }
 stop_daemon() {	# [SIGNAL]
 	kill "${@:--TERM}" "$server"
 	wait "$server" 2>/dev/null || [ $# -gt 0 ] || fail "the daemon ended with status $?"
+}
+
+# Records the whole system, again if programs of others have filled the rings meanwhile.
+record_system() {	# DIR ARGUMENT...
+	wait_for "a recording of the whole system without losses" is_recorded_without_losses "$@"
+}
+is_recorded_without_losses() {
+	local got=0
+	rm -rf "$1"
+	timeout 300 "$ctl" record -a -o "$@" >"$work/out" 2>"$work/err" || got=$?
+	[ $got = 0 ] || { [ $got = 3 ] && grep -q 'LOST: full' "$work/err"; } ||
+		fail "record -a: exit status $got"
+	[ $got = 0 ]
+}
+
+# Records emit with two threads of 500 events each, whose names are known: the name of a thread
+# that ends before the recorder runs again is not.
+record_emit() {	# DIR
+	wait_for "the threads of emit have names" has_names "$1"
+}
+has_names() {
+	rm -rf "$1"
+	TSCTRACE_PROVIDER=embedded run 0 record -q -o "$1" -- "$emit" 500 2 1000
+	run 0 dump --json "$1"
+	[ "$(grep -c '"thread":"emit"' "$work/out")" = 1001 ]
 }
 
 nothing_left() {	# DIR: fails if the files in DIR differ from the list in $before

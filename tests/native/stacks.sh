@@ -23,3 +23,15 @@ expect() {	# DIR EVENT PATTERN NUMBER
 	n=$(sum "$1" "$2" "$3")
 	[ "$n" = "$4" ] || { head -n 20 folded; fail "$1: $2: $n stacks match $3, not $4"; }
 }
+
+# Records the system calls of a process until it has made more than 20, and kills it.
+record_process() {	# DIR PID
+	"$ctl" record --stack -e syscalls -p "$2" -o "$1" >out 2>err & track recorder
+	wait_for "20 calls of process $2 are on disk" has_calls "$1"
+	end_by INT "$recorder" "record $1:" err
+	kill_now "$2"
+}
+has_calls() {
+	"$ctl" dump --event sys_getppid/begin "$1" >calls 2>/dev/null || true
+	[ "$(grep -c ' stack=0x' calls)" -gt 20 ]
+}

@@ -7,6 +7,7 @@
 start_daemon
 # Programs of other tests, which may run at the same time, are named in place of that.
 names_none() {
+	rm -rf "$work/n1"
 	run 0 record -f -o "$work/n1" --duration 0.1
 	grep -q 'no events: no program wrote to channel default; no running program has it open: programs look for .*/tsctraced.sock' "$work/err"
 }
@@ -40,10 +41,20 @@ run 0 record -c "$id" --unread -f --require-events -o "$work/n8" --duration 0.1
 says '^  channel flight: 1 event'
 run 0 channel remove flight
 if [ "$(id -u)" = 0 ]; then
-	run 0 record -o "$work/n9" -- "${nobody[@]}" sleep 0.3
-	says 'no events: .*; setpriv ran as user nobody, who has other channels'
+	names_user() {
+		rm -rf "$work/n9"
+		run 0 record -o "$work/n9" -- "${nobody[@]}" sleep 0.3
+		grep -q 'no events: .*; setpriv ran as user nobody, who has other channels' "$work/err"
+	}
+	wait_for "the other user is named" names_user
 	mkdir "$work/root"
 	cp /bin/busybox "$work/root/" 2>/dev/null || cp "$(command -v busybox)" "$work/root/"
-	run 0 record -o "$work/n10" -- chroot "$work/root" /busybox sleep 0.3
-	says 'no events: .*; chroot changed its root directory, where .*tsctraced.sock must exist, too'
+	# The recorder sees the directory if it runs while the command does.
+	names_root() {
+		rm -rf "$work/n10"
+		run 0 record -o "$work/n10" -- chroot "$work/root" /busybox sleep 0.3
+		grep -q 'no events: .*; chroot changed its root directory, where .*tsctraced.sock must exist, too' \
+			"$work/err"
+	}
+	wait_for "the changed root directory is named" names_root
 fi

@@ -118,15 +118,19 @@ run 0 record -e uprobe:./gopher:main -o gopher.rec -- ./gopher
 mkfifo go
 ./places wait <go & track old
 exec 3>go
+wait_for "places runs" is_named "$old" places
 cp places new
 mv new places
 refuse "process $old runs another (deleted) file .*use FILE=/proc/$old/exe" \
 	"uprobe:$work/places:plain" -p "$old"
 "$ctl" record -q -p "$old" -e "uprobe:/proc/$old/exe:plain" -o replaced 2>err 3>&- & track recorder
-feed() { echo >&3; has_on_disk replaced 0; }
+# The probe is set when there are files.
+wait_for "it records" [ -e replaced/metadata ]
+bytes=0
+feed() { bytes=$((bytes + 1)); echo >&3; has_on_disk replaced 0; }
 wait_for "events of a replaced file" feed
 exec 3>&-
 wait "$old" || fail "the program"
 end_by INT "$recorder" "the recorder:" err
 n=$("$ctl" dump replaced | wc -l)
-[ $((n % 5)) = 0 ] || fail "a replaced file: $n events, not 5 for each byte"
+[ "$n" = $((bytes * 5)) ] || fail "a replaced file: $n events, not 5 for each of $bytes bytes"

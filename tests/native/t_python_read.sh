@@ -16,7 +16,7 @@ mkdir spans nodes kinds made
 "$helpers/spans" nodes 20000 4 nodes
 "$helpers/kinds" kinds 20
 "$helpers/made" made
-run 0 record -q -o types -- "$emit" 500 2 1000
+record_emit types
 
 # --- the same as dump and query ---------------------------------------------------------------
 for name in spans nodes kinds made types; do

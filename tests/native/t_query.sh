@@ -12,7 +12,7 @@ for name in kinds many types made zombie; do mkdir "$work/$name"; done
 "$helpers/made" "$work/made"
 "$helpers/made" "$work/many" many
 "$helpers/types" "$work/types" 100
-TSCTRACE_PROVIDER=embedded run 0 record -q -o "$work/real" -- "$emit" 500 2 1000
+record_emit "$work/real"
 rec=$work/kinds
 
 echo 1..9

@@ -8,7 +8,7 @@ need_root "kernel events"
 need_first_pid_namespace
 needs_kernel_events
 
-run 0 record -q -a -e sched -e syscalls -o "$work/all" -- sh -c 'for i in 1 2 3; do sleep 0.01; done'
+record_system "$work/all" -e sched -e syscalls -- sh -c 'for i in 1 2 3; do sleep 0.01; done'
 "$ctl" stat --threads --json "$work/all" >"$work/stat"
 run 0 query --json "$work/all" \
 	'select node, tid, state, sum(duration_ns) as ns from states group by 1, 2, 3'

@@ -14,8 +14,11 @@ shows '"undefined": 1'
 
 # A program is killed while it emits.
 # shellcheck disable=SC2016
-"$ctl" record -o "$work/b" -- sh -c '"$1" 100000000 2 20 & sleep 1; kill -9 $!; wait' \
-	sh "$emit" >"$work/out" 2>"$work/err" || [ $? = 3 ] || fail "record"
+"$ctl" record -o "$work/b" -- sh -c 'echo $$ >"$1"; exec "$2" 100000000 2 20' \
+	sh "$work/pid" "$emit" >"$work/out" 2>"$work/err" & track recorder
+until_on_disk "$work/b" 1000
+kill -9 "$(cat "$work/pid")"
+wait "$recorder" || [ $? = 3 ] || fail "record"
 "$ctl" dump --event tick "$work/b" >"$work/out" 2>"$work/err" || true
 [ "$(wc -l <"$work/out")" -gt 1000 ] || fail "too few events recorded"
 ! grep -q 'broken\|malformed\|disorder' "$work/err" || fail "the ring is corrupt"

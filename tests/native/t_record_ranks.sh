@@ -29,7 +29,7 @@ ended() {	# STATUS...
 	for want; do exits "$want" wait_rank $((i++)); done
 }
 ranks=()
-is_complete() { "$ctl" stat --json "$1" 2>/dev/null | grep -q '"complete": true'; }
+is_complete() { [[ $("$ctl" stat --json "$1" 2>/dev/null) = *'"complete": true'* ]]; }
 
 for launcher in openmpi mpich slurm; do
 	# The lowest rank, which records, begins last, and its command ends first.
@@ -90,7 +90,7 @@ for i in "mpirun.openmpi --allow-run-as-root --oversubscribe" mpirun.mpich; do
 	for end in "" exit "kill 0" "exit 0"; do
 		rm -rf "$work/real"
 		# shellcheck disable=SC2086
-		timeout 100 $i -n 4 "$ctl" record --ranks --mpi=$mpi -q -o "$work/real" -- \
+		timeout 300 $i -n 4 "$ctl" record --ranks --mpi=$mpi -q -o "$work/real" -- \
 			"$helpers/$mpi/program" abort $end >"$work/out" 2>"$work/err" || true
 		wait_for "$i: abort $end: the recording is complete" is_complete "$work/real/$host"
 		OPEN=1 python3 "$here/mpi_check.py" "$work/real/$host" >"$work/counts" 2>"$work/err" ||

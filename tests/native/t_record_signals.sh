@@ -16,7 +16,7 @@ ended() {	# WANTED-STATUS
 
 # The first interrupt is passed to the command.
 start -o "$work/a" -- "$emit" 100000000 1 1000
-until_in "$work/err" 'recording: [1-9]'
+until_on_disk "$work/a" 10
 kill -INT "$pid"
 ended 0
 says 'was terminated by signal 2'
@@ -46,10 +46,13 @@ kill -HUP "$pid"
 ended 0
 says 'was terminated by signal 1 '
 : >"$work/err"
-(trap '' HUP INT; exec "$ctl" record -v -o "$work/nohup2" -- "$emit" 3000 1 1000) \
-	>"$work/out" 2>"$work/err" & track pid
+mkfifo "$work/go"
+# shellcheck disable=SC2016 # for the inner shell
+(trap '' HUP INT; exec "$ctl" record -v -o "$work/nohup2" -- sh -c '"$1" 3000; read -r _ <"$2"' \
+	sh "$emit" "$work/go") >"$work/out" 2>"$work/err" & track pid
 until_in "$work/err" 'recording: [1-9]'
 kill -HUP "$pid"
+echo >"$work/go"
 ended 0
 says 'exited with status 0'
 says ': 3001 events, '
@@ -66,11 +69,16 @@ start -o "$work/d" --duration 0.5
 ended 0
 says 'no events: no program wrote to channel default; '
 stop_daemon
-begin=$SECONDS
-start -o "$work/e" --duration 1 -- sleep 100
-ended 0
-[ $((SECONDS - begin)) -lt 90 ] || fail "--duration waited for the command"
-says 'was terminated by signal 15'
+# A command that is stopped takes longer to end than the recorder waits.
+is_terminated() {
+	local begin=$SECONDS
+	rm -rf "$work/e"
+	start -o "$work/e" --duration 1 -- sleep 1000
+	ended 0
+	[ $((SECONDS - begin)) -lt 990 ] || fail "--duration waited for the command"
+	grep -q 'was terminated by signal 15' "$work/err"
+}
+steadily is_terminated || fail "no line of standard error matches 'was terminated by signal 15'"
 
 # Processes that the command leaves running are reported, and not stopped.
 run 0 record -o "$work/f" -- sh -c 'sleep 30 >/dev/null 2>&1 & echo $!'
@@ -84,6 +92,16 @@ start -o "$work/g" -- sh -c 'echo $$ >"$1"; exec "$2" 100000000 1 1000' \
 	sh "$work/pid" "$emit"
 until_in "$work/err" 'recording: [1-9]'
 until_on_disk "$work/g" 10
+# After a second, the recorder rewrites the metadata, with the time range recorded until
+# then (key span). The error bound of later events grows: in stat, in dump, and in an
+# export.
+span() { sed -n 's/^\tspan = "begin=\([0-9]*\) end=\([0-9]*\)".*/\1 \2/p' "$work/g/metadata"; }
+is_rewritten() {
+	local begin end
+	read -r begin end <<<"$(span)"
+	[ "${end:-0}" -gt $((${begin:-0} + 100000000)) ]
+}
+wait_for "the metadata is rewritten" is_rewritten
 kill_now "$pid"
 kill -9 "$(cat "$work/pid")"
 run 3 dump "$work/g"
@@ -92,12 +110,7 @@ says 'its recorder was killed'
 [ "$(babeltrace_events "$work/g")" = "$(wc -l <"$work/out")" ] ||
 	fail "babeltrace2 reads other events"
 run_shows 3 '^recorded' stat "$work/g"
-# After a second, the recorder rewrote the metadata, with the time range recorded until
-# then (key span). The error bound of later events grows: in stat, in dump, and in an
-# export.
-read -r begin end _ <<<"$(sed -n 's/^\tspan = "begin=\([0-9]*\) end=\([0-9]*\)".*/\1 \2/p' \
-	"$work/g/metadata")"
-[ "$end" -gt $((begin + 100000000)) ] || fail "the metadata was not rewritten"
+read -r _ end <<<"$(span)"
 grep -q "^	clock_real = .* as_of_tsc=$end " "$work/g/metadata" || fail "clock_real is not as of the end"
 run 3 stat --json "$work/g"
 bound=$(number error_ns "$work/out")
@@ -123,6 +136,8 @@ mkdir "$work/elsewhere" "$XDG_RUNTIME_DIR"/tsctrace-{locked,newone,nolock}
 touch "$work/elsewhere/socket.lock" "$XDG_RUNTIME_DIR"/tsctrace-{locked,newone}/socket.lock
 ln -s "$work/elsewhere" "$XDG_RUNTIME_DIR/tsctrace-linked"
 touch -d '1 minute ago' "$work/elsewhere" "$XDG_RUNTIME_DIR"/tsctrace-{locked,nolock}
+# The new one does not become old if this test is stopped.
+touch -d '10 minutes' "$XDG_RUNTIME_DIR"/tsctrace-newone
 (
 	flock -n 9
 	run 0 record -q -o "$work/h" -- "$emit" 10

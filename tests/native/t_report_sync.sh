@@ -54,6 +54,6 @@ fails 'tsctraced is not running' in_dir gamma "$ctl" report sync
 fails 'No such file' in_dir beta "$ctl" report sync -o "$work/none/page.html"
 : >"$work/gamma/conf"
 start gamma
-up() { [ -S "$work/gamma/control.sock" ]; }
+up() { ! in_dir gamma "$ctl" peers >"$work/out" 2>&1 && grep -q 'no network' "$work/out"; }
 wait_for "a daemon without a network" up
 fails 'no network is configured' in_dir gamma "$ctl" report sync

@@ -22,10 +22,14 @@ sent() { of "$1" 'p["sources"][0]["sent"]'; }
 # so the server gets six requests and not more.
 start o b2
 wait_for "the server answers" logged o "10.84.0.1: answers"
-for i in 1 2 3 4 5; do
-	sleep 2
-	in_dir o "$ctl" sync >"$work/sync" 2>&1 || true
-done & track often
+# It is counted before the first poll, 64 s after the burst, can be due.
+{
+	for i in 1 2 3 4 5; do
+		sleep 2
+		in_dir o "$ctl" sync >"$work/sync" 2>&1 || true
+	done
+	sent o >"$work/sent"
+} & track often
 
 # --- a member that reports callers, stops, and begins again ----------------------------------
 # Its master sends poll requests to the other member once, not each time. After ten seconds,
@@ -56,10 +60,11 @@ turn() {
 	seconds=$SECONDS
 	before=$(sent c)
 	sleep 5
+	wait_for "c sends $2 requests" above c 'p["sources"][0]["sent"]' $((before + $2 - 1))
 	after=$(sent c)
 	seconds=$((SECONDS - seconds + 1))
 	echo "# turns of $1 us: $((after - before)) requests in $seconds s"
-	[ $((after - before)) -ge "$2" ] && [ $((after - before)) -le $(($3 * seconds / 5)) ] ||
+	[ $((after - before)) -le $(($3 * seconds / 5)) ] ||
 		fail "turns of $1 us: $((after - before)) requests in $seconds s"
 	[ "$(grep -c "session: a turn of" "$work/c/log")" = 1 ] || fail "it was not logged once"
 	slay c
@@ -72,5 +77,5 @@ turn 4294967295 4 40
 
 wait "$members" || exit 1
 wait "$often"
-echo "# $(sent o) requests of the NTP client"
-[ "$(sent o)" -le 6 ] || fail "$(sent o) requests of the NTP client"
+echo "# $(cat "$work/sent") requests of the NTP client"
+[ "$(cat "$work/sent")" -le 6 ] || fail "$(cat "$work/sent") requests of the NTP client"

@@ -25,6 +25,7 @@ for c in json.load(open(sys.argv[1])):
         print(c[sys.argv[3]])' "$work/list" "$1" "$2"
 }
 run_live() {	# FILE ARGUMENT...: sets program
+	: >"$1"
 	"$live" "${@:2}" >"$1" & track program
 	until_in "$1" started
 }
@@ -78,11 +79,10 @@ total=$(written "$work/live.out")
 # --- a kept channel outlives program and daemon ----------------------------------
 run_live "$work/live2.out"
 until_holders crash 1
-sleep 0.3
+until_written crash "$total"
 kill_now "$program"
 until_holders crash 0
 events=$(column crash events)
-[ "$events" -gt "$total" ] || fail "the second program wrote nothing"
 stop_daemon -9
 start
 [ "$(column crash events)" = "$events" ] || fail "$(column crash events) events, not $events"
@@ -134,17 +134,26 @@ suspend "$program"
 start
 "$emit" 1000000 1 1000 >/dev/null & track other
 until_written default 0
-run 0 record -q --require-events -o "$work/taken0" --duration 1
+record_events() {	# DIR EVENT...: records until all these events are on disk
+	"$ctl" record -q -o "$1" 2>"$work/err" & track recorder
+	wait_for "events $2 are on disk" have_events "$@"
+	end_by INT "$recorder" "the recorder:" "$work/err"
+}
+have_events() {
+	local event
+	"$ctl" dump "$1" >"$work/dump" 2>/dev/null || true
+	for event in "${@:2}"; do
+		grep -q " $event " "$work/dump" || return
+	done
+}
+record_events "$work/taken0" tick
 kill -CONT "$program"
 until_holders default 2
-run 0 record -q -o "$work/taken" --duration 2
+record_events "$work/taken" live_tick live_text raw_tick tick
 "$ctl" dump "$work/taken" >"$work/dump"
-for event in live_tick live_text raw_tick tick; do
-	grep -q " $event " "$work/dump" || fail "no event $event in the new channel"
-done
 grep -q ' raw_tick *nr=[0-9]*$' "$work/dump" || fail "an id of the old channel was used"
 ! grep -q ' unused ' "$work/dump" || fail "events have wrong ids"
-kill "$other"
+kill_now "$other"
 end_live
 grep -q ' provider daemon ' "$work/live5.out" || fail "$(cat "$work/live5.out")"
 

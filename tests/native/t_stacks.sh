@@ -98,7 +98,8 @@ for of in idle=-a ours=-q; do
 			j["stacks"]["refused"] < j["stacks"]["absent"]'
 done
 holds json 'j["stacks"]["refused"] == 0'
-"$ctl" stat idle | grep -q '^  *[0-9]* events of threads without a user stack' || fail "idle: stat"
+"$ctl" stat idle >text
+grep -q '^  *[0-9]* events of threads without a user stack' text || fail "idle: stat"
 "$ctl" report -q -o idle.html idle
 grep -q '[0-9]* events of threads without a user stack' idle.html || fail "idle: page"
 
@@ -175,10 +176,8 @@ expect zero.rec sys_getppid/begin ";$chain " 7
 # A file that is deleted; one without a build id; one that is only there in a mount
 # namespace: the recorder finds the functions.
 running() {	# DIR PID
-	run 0 record --stack -e syscalls -p "$2" --duration 0.5 -o "$1"
-	kill_now "$2"
+	record_process "$@"
 	n=$("$ctl" dump "$1" --event sys_getppid/begin | grep -c ' stack=0x')
-	[ "$n" -gt 20 ] || fail "$1: $n events"
 	expect "$1" sys_getppid/begin ";$chain " "$n"
 }
 cp chain gone

@@ -80,8 +80,7 @@ read_bomb
 ./gone_bomb -1 & track pid
 wait_for "gone_bomb runs" is_named "$pid" gone_bomb
 rm gone_bomb
-run 0 record --stack -e syscalls -p "$pid" --duration 0.5 -o gone_bombed
-kill_now "$pid"
+record_process gone_bombed "$pid"
 [ "$(sum gone_bombed sys_getppid/begin ';\[gone_bomb\];\[gone_bomb\];')" -gt 20 ] ||
 	fail "a bomb that was deleted"
 
@@ -100,7 +99,11 @@ mkfifo pipe
 "$ctl" dump known >pipe 2>err & track pid
 exec 9<pipe
 has_readers() {
-	readers=$(pgrep -P $pid) && grep -q '^Seccomp:.*2$' /proc/"${readers%%[!0-9]*}"/status
+	local reader
+	readers=$(pgrep -P $pid) || return
+	for reader in $readers; do
+		grep -qs '^Seccomp:.*2$' /proc/"$reader"/status || return
+	done
 }
 wait_for "processes read symbols" has_readers
 for reader in $readers; do

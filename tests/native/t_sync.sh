@@ -86,9 +86,15 @@ in_dir alpha timeout 300 "$ctl" sync >"$work/out" ||
 	fail "no session: $(cat "$work/out")"
 shows "beta .* 10.77.1.2"
 wait_for "beta took part" above beta "$source"'["kept"]' $((kept + 80))
-in_dir gamma timeout 300 "$ctl" sync --json >"$work/out" ||
-	fail "no session of a child: $(cat "$work/out")"
-above gamma "$source"'["kept"]' 80 || fail "the session of gamma took too few exchanges"
+# On a machine that stalls, the answers of a session may come too late.
+meets_gamma() {
+	local kept
+	kept=$(of gamma "$source"'["kept"]')
+	in_dir gamma timeout 300 "$ctl" sync --json >"$work/out" ||
+		fail "no session of a child: $(cat "$work/out")"
+	above gamma "$source"'["kept"]' $((kept + 80))
+}
+steadily meets_gamma || fail "the session of gamma took too few exchanges"
 check 1 "$work/alpha" "$work/beta" "$work/gamma"
 
 # --- a session continues with the remaining children after a reload -----------------
@@ -96,7 +102,8 @@ reread() {	# NR: succeeds if alpha has reloaded its configuration at least NR ti
 	[ "$(grep -c 'SIGHUP: .*: reloaded' "$work/alpha/log")" -ge "$1" ]
 }
 cp "$work/alpha/conf" "$work/alpha.conf"
-printf 'sync-max-messages 100000\nsync-max-duration 10\n' >>"$work/alpha/conf"
+# It lasts until beta went on after the reload, and that was seen.
+printf 'sync-max-messages 100000\nsync-max-duration 30\n' >>"$work/alpha/conf"
 reload alpha
 wait_for "alpha has read it" reread 1
 in_dir alpha timeout 300 "$ctl" sync >"$work/out" & track b
@@ -229,7 +236,7 @@ reload gamma
 wait_for "gamma is a master" is gamma 'p["cluster"]["master"] == p["node"]' True
 : >"$work/gamma/conf"
 reload gamma
-alone() { ! in_dir gamma "$ctl" peers >"$work/out" 2>&1; }
+alone() { ! in_dir gamma "$ctl" peers >"$work/out" 2>&1 && grep -q 'no network' "$work/out"; }
 wait_for "gamma has no network" alone
 shows 'no network is configured: see tsctraced.conf'
 cp "$work/child" "$work/gamma/conf"

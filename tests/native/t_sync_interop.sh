@@ -95,17 +95,23 @@ awk '/10\.78\.3\.1/ { n++; off = ($12 < 0 ? -$12 : $12) * 1e9; most = off > most
 	END { printf "chronyd, of us: %d samples, off by %.0f ns at most, %d by more than they may\n",
 		n, most, bad; exit bad > 0 }' "$work/client/measurements.log" ||
 	fail "$(tail -n 5 "$work/client/measurements.log")"
-within "${net_id}client" setpriv --bounding-set=-sys_time timeout 300 \
-	"$chrony" -Q -f "$work/wrong/plain" >"$work/out" 2>&1 ||
-	fail "without a key: $(cat "$work/out")"
-shows 'System clock wrong by -\?0.000[0-9]* seconds (ignored)'
+# A measurement may take long on a busy machine, and its error is up to half of that.
+is_right() {
+	within "${net_id}client" setpriv --bounding-set=-sys_time timeout 300 \
+		"$chrony" -Q -f "$work/wrong/plain" >"$work/out" 2>&1 ||
+		fail "without a key: $(cat "$work/out")"
+	grep -q 'System clock wrong by -\?0.000[0-9]* seconds (ignored)' "$work/out"
+}
+wait_for "chronyd says that the clock is right" is_right
 
 # --- wrong keys --------------------------------------------------------------------
-! within "${net_id}client" setpriv --bounding-set=-sys_time timeout 4 \
-	"$chrony" -Q -f "$work/wrong/conf" >"$work/out" 2>&1 ||
-	fail "a wrong key is accepted: $(cat "$work/out")"
-wait_for "the wrong key is named" logged ours \
-	'request from 10.78.3.2 with key 7: wrong MAC'
+is_refused() {
+	! within "${net_id}client" setpriv --bounding-set=-sys_time timeout 4 \
+		"$chrony" -Q -f "$work/wrong/conf" >"$work/out" 2>&1 ||
+		fail "a wrong key is accepted: $(cat "$work/out")"
+	logged ours 'request from 10.78.3.2 with key 7: wrong MAC'
+}
+wait_for "the wrong key is named" is_refused
 sed -i "s|^keyfile.*|keyfile $work/badkeys|; /10.78.2/d" "$work/ours/conf"
 reload ours
 wait_for "our wrong key is named" logged ours \

@@ -27,13 +27,15 @@ check_page() {	# DIR
 
 # --- the command, and the whole system --------------------------------------------------------
 for which in command all; do
-	arguments=(-e sched -e syscalls)
-	[ $which = command ] || arguments+=(-a)
-	run 0 record -q "${arguments[@]}" -o "$work/$which" -- sh -c "'$helpers/states' >'$work/$which.printed'"
+	arguments=("$work/$which" -e sched -e syscalls -- sh -c
+		"'$helpers/states' >'$work/$which.printed'")
+	[ $which = all ] || run 0 record -q -o "${arguments[@]}"
+	[ $which = command ] || record_system "${arguments[@]}"
 	check $which
 done
 # More times than a page draws individually: the longest are drawn, and the sums are right.
-run 0 record -q -e sched -o "$work/many" -- python3 -c 'import os
+# The rings have room for all of them, if the recorder does not run for a while.
+run 0 record -q -e sched --blocks 4096 -o "$work/many" -- python3 -c 'import os
 (a, b), (c, d) = os.pipe(), os.pipe()
 if os.fork():
     for i in range(50000):
@@ -135,16 +137,18 @@ check_merged() {	# DIR DIR PART...: JSON of stat, of what the threads did
 		fail "merged $1, $2: $(tail -n 1 "$work/err")"
 }
 check_merged command all "$work"/{command,all}.json
-run 0 record -q -a -e sched -o "$work/outer" -- \
-	"$ctl" record -q -e sched -o "$work/inner" -- "$helpers/states"
+# shellcheck disable=SC2016 # for the inner shell
+record_system "$work/outer" -e sched -- \
+	sh -c 'rm -rf "$2" && exec "$1" record -q -e sched -o "$2" -- "$3"' \
+	sh "$ctl" "$work/inner" "$helpers/states"
 "$ctl" stat --threads --json "$work/outer" >"$work/outer.json"
 check_merged outer inner "$work/outer.json"
 check_merged inner outer "$work/outer.json"
 
 # --- merged: nothing is known between two recordings, and after the first one -------------------
-run 0 record -q -a -e sched_switch -o "$work/before" -- "$helpers/states"
+record_system "$work/before" -e sched_switch -- "$helpers/states"
 sleep 0.3
-run 0 record -q -a -e sched -o "$work/after" -- true
+record_system "$work/after" -e sched -- true
 run 0 merge -q -o "$work/merged" "$work/before" "$work/after"
 for which in before after merged; do
 	"$ctl" stat --threads --json "$work/$which" >"$work/$which.json"

@@ -561,14 +561,19 @@ static void expect_written(const unsigned char *sent, unsigned int len)
 /* An id that the provider failed to report is requested again, after a second. */
 static void *emit_from_new_thread(void *unused)
 {
-	struct timespec second = { .tv_sec = 1 };
+	struct timespec second = { .tv_sec = 1 }, begin, end;
 
 	kernel.thread_calls = 0;
 	kernel.thread_result = -EIO;
+	clock_gettime(CLOCK_MONOTONIC, &begin);
 	ck_assert_uint_eq(tsct_thread_id_slow(t), gettid());
 	ck_assert_uint_eq(tsct_thread_id_slow(t), gettid());
 	ck_assert_uint_eq(tsct_thread_id, 0);
-	ck_assert_int_eq(kernel.thread_calls, 1);
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	/* A busy machine may stop this thread for a second: the id is requested twice then. */
+	if (end.tv_sec - begin.tv_sec + (end.tv_nsec - begin.tv_nsec) / 1e9 < 1)
+		ck_assert_int_eq(kernel.thread_calls, 1);
+	kernel.thread_calls = 1;
 	kernel.thread_result = 0;
 	nanosleep(&second, NULL);
 	ck_assert_uint_eq(tsct_thread_id_slow(t), gettid());

@@ -318,11 +318,11 @@ static int connect_many(unsigned int nr)
 	return dropped;
 }
 
-/* Opens and closes a channel until the result is `wanted`, for 5 s at most, because the
+/* Opens and closes a channel until the result is `wanted`, for 100 s at most, because the
  * server handles disconnected clients with some delay. */
 static int open_until(int wanted, const struct tsct_channel_options *options)
 {
-	const time_t end = time(NULL) + 5;
+	const time_t end = time(NULL) + 100;
 	struct tsct_channel *t;
 	int result;
 
