@@ -5,6 +5,7 @@
  * Without FTRACE: of the first two. Prints "NUMBER BEFORE AFTER" for each: the counter, cycles.
  */
 #include <arpa/inet.h>
+#include <inttypes.h>
 #include <linux/sockios.h>
 #include <sched.h>
 #include <stdio.h>
@@ -15,7 +16,6 @@
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
-#include <x86intrin.h>
 #include <tsctrace/event.h>
 #include <tsctrace/tsctrace.h>
 
@@ -24,17 +24,6 @@
 #include "events.h"
 
 TSCT_EVENT(own_step, TSCT_KIND_INSTANT, TSCT_U32(nr));
-
-static unsigned long long now(void)
-{
-	unsigned int cpu;
-	unsigned long long cycles;
-
-	_mm_lfence();
-	cycles = __rdtscp(&cpu);
-	_mm_lfence();
-	return cycles;
-}
 
 static void put_ftrace(FILE *to, int nr)
 {
@@ -74,7 +63,7 @@ int main(int argc, char **argv)
 	FILE *ftrace = argc > 2 ? fopen(argv[2], "a") : NULL;
 	const int journal = argc > 2 ? open_journal() : 0;
 	struct tsct_channel *channel;
-	unsigned long long before, after;
+	uint64_t before, after;
 	int i, err = 0;
 
 	if (tsct_channel_open(NULL, &channel) || tsct_events_enable(channel, NULL) != 1 ||
@@ -83,7 +72,7 @@ int main(int argc, char **argv)
 	if (ftrace)
 		fputs("# tracer: nop\n", ftrace);
 	for (i = 0; i < events && !err; i++) {
-		before = now();
+		before = tsct_clock_cycles(tsct_clock_default());
 		if (i % kinds == 0) {
 			own_step_emit((uint32_t)i);
 		} else if (i % kinds == 1) {
@@ -96,8 +85,8 @@ int main(int argc, char **argv)
 		} else {
 			err = put_journal(journal, i);
 		}
-		after = now();
-		printf("%d %llu %llu\n", i, before, after);
+		after = tsct_clock_cycles(tsct_clock_default());
+		printf("%d %" PRIu64 " %" PRIu64 "\n", i, before, after);
 	}
 	tsct_channel_close(channel);
 	return err || (ftrace && fclose(ftrace));
