@@ -613,7 +613,7 @@ void tsct_recording_writer_note(struct tsct_recording_writer *w,
 void tsct_recording_writer_follow(struct tsct_recording_writer *w,
 				  const struct tsct_clock_copy *clock)
 {
-	tsct_tick_encoder_follow(&w->encoder, clock);
+	w->touched |= tsct_tick_encoder_follow(&w->encoder, clock);
 }
 
 /* Completes all files, and sets the counts by which readers detect truncation. */

@@ -59,25 +59,33 @@ static __u64 system_ns(const struct tsct_clock_params *params, __u64 cycles)
 }
 
 /*
- * Gets the system time at @cycles, and its error bound, by the clock params that were in force at
- * @cycles. The bound is unknown (U64_MAX) if the clock was disrupted then, or if it no longer has
- * these params; the time is then that of the params in force, extended backwards.
+ * Gets the system time at @cycles, which are before the params in force, by the segment of the
+ * present epoch that was in force then. Without one, the time is that of the params in force,
+ * extended backwards, and its error bound is unknown (U64_MAX): times of an earlier epoch could be
+ * later than those of this one.
  */
-static __u64 encoder_ns(const struct tsct_tick_encoder *encoder, __u64 cycles, __u64 *ret_error_ps)
+static __u64 earlier_ns(const struct tsct_tick_encoder *encoder, __u64 cycles, __u64 *ret_error_ps)
 {
-	const struct tsct_clock_params *params = &encoder->clock.state.real;
+	const struct tsct_clock_state *state = &encoder->clock.state;
 	struct tsct_clock_time time;
 
-	if (likely((__s64)(cycles - params->base_cycles) >= 0)) {
-		*ret_error_ps = tsct_clock_params_error_ps(params, cycles);
-		return system_ns(params, cycles);
-	}
 	*ret_error_ps = UINT64_MAX;
-	if (tsct_segments_lookup(&encoder->clock, cycles, &time))
-		return system_ns(params, cycles);
+	if (tsct_segments_lookup(&encoder->clock, cycles, &time) || time.epoch != state->epoch)
+		return system_ns(&state->real, cycles);
 	if (tsct_status_has_time(time.status))
 		*ret_error_ps = time.error_ps;
 	return time.ns > 0 ? time.ns : 0;
+}
+
+/* Returns the system time at @cycles. *ret_error_ps: its error bound, ps; 0: that of the
+ * params in force, see worst_ps() */
+static __u64 encoder_ns(const struct tsct_tick_encoder *encoder, __u64 cycles, __u64 *ret_error_ps)
+{
+	const struct tsct_clock_params *params = &encoder->clock.state.real;
+
+	*ret_error_ps = 0;
+	return likely((__s64)(cycles - params->base_cycles) >= 0) ? system_ns(params, cycles) :
+		earlier_ns(encoder, cycles, ret_error_ps);
 }
 
 /* Returns the value from which a tick is made: ns of system time, or @cycles. */
@@ -87,6 +95,16 @@ static __u64 to_source(const struct tsct_tick_encoder *encoder, __u64 cycles)
 
 	return tsct_timestamps_system(encoder->timestamps) ?
 		encoder_ns(encoder, cycles, &error_ps) : cycles;
+}
+
+/* Returns the largest error bound that the params in force give to events up to @cycles, ps: that of
+ * the past, or at @cycles. */
+static __u64 worst_ps(const struct tsct_tick_encoder *encoder, __u64 cycles)
+{
+	const struct tsct_clock_params *params = &encoder->clock.state.real;
+
+	return (__s64)(cycles - params->void_after_cycles) > 0 ? UINT64_MAX :
+		max(params->past_error_ps, tsct_clock_params_error_ps(params, cycles));
 }
 
 void tsct_tick_encoder_init(struct tsct_tick_encoder *encoder,
@@ -101,16 +119,25 @@ void tsct_tick_encoder_init(struct tsct_tick_encoder *encoder,
 	encoder->begin = to_source(encoder, rec->begin);
 }
 
-void tsct_tick_encoder_follow(struct tsct_tick_encoder *encoder,
+bool tsct_tick_encoder_follow(struct tsct_tick_encoder *encoder,
 			      const struct tsct_clock_copy *clock)
 {
-	if (!tsct_timestamps_system(encoder->timestamps) || !clock->state.real.mult ||
-	    (encoder->has_followed && clock->state.epoch != encoder->clock.state.epoch))
-		return;
+	const __u64 begin = encoder->begin;
+
+	if (!tsct_timestamps_system(encoder->timestamps) || !clock->state.real.mult)
+		return false;
+	if (encoder->has_followed && clock->state.epoch != encoder->clock.state.epoch) {
+		encoder->error_ps = UINT64_MAX;
+		return false;
+	}
+	if (encoder->has_followed)
+		encoder->error_ps = max(encoder->error_ps,
+					worst_ps(encoder, clock->state.real.base_cycles));
 	encoder->clock = *clock;
 	if (!encoder->has_followed)
 		encoder->begin = to_source(encoder, encoder->begin_cycles);
 	encoder->has_followed = true;
+	return encoder->begin != begin;
 }
 
 __u64 tsct_tick_encoder_moment(const struct tsct_tick_encoder *encoder, __u64 cycles)
@@ -129,11 +156,14 @@ __u64 tsct_tick_encoder_system(struct tsct_tick_encoder *encoder, __u64 cycles,
 {
 	__u64 error_ps, ns = encoder_ns(encoder, cycles, &error_ps);
 
-	encoder->error_ps = max(encoder->error_ps, error_ps);
 	last = max(last, encoder->floor);
+	/* Samples of the time before the recording have no part in its bound. */
+	if (unlikely(error_ps) && cycles >= encoder->begin_cycles)
+		encoder->error_ps = max(encoder->error_ps, error_ps);
 	if (ns >= last)
 		return ns;
-	encoder->stopped_ns = max(encoder->stopped_ns, last - ns);
+	if (cycles >= encoder->begin_cycles)
+		encoder->stopped_ns = max(encoder->stopped_ns, last - ns);
 	return last;
 }
 
@@ -187,8 +217,8 @@ static struct tsct_clock_params identity_params(const struct tsct_tick_encoder *
 						const struct tsct_recording *rec,
 						const struct tsct_recording *figures)
 {
-	__u64 error_ps = tsct_clock_params_error_ps(&encoder->clock.state.real, rec->end);
 	const struct tsct_clock_params *known = &rec->real;
+	__u64 error_ps = worst_ps(encoder, rec->end);
 
 	error_ps = max(error_ps, encoder->error_ps);
 	error_ps = tsct_add_saturating(error_ps, (encoder->stopped_ns + 1) * 1000);
@@ -218,6 +248,7 @@ void tsct_tick_encoder_describe(const struct tsct_tick_encoder *encoder,
 	const struct tsct_clock_params *known = &rec->real;
 	struct tsct_recorded_sync *sync = &ret_figures->node.sync;
 	struct tsct_recording *to = &ret_figures->rec;
+	struct tsct_recorded_utc *utc;
 	__u32 i;
 
 	*to = *rec;
@@ -231,8 +262,14 @@ void tsct_tick_encoder_describe(const struct tsct_tick_encoder *encoder,
 	sync->end.begin = system_ns(known, sync->end.begin);
 	sync->end.end = system_ns(known, sync->end.end);
 	sync->params = convert_params(known, &sync->params);
-	for (i = 0; i < ret_figures->node.nr_utc; i++)
-		ret_figures->node.utc[i].tick = to_source(encoder, rec->nodes[0].utc[i].tick);
+	for (i = 0, utc = ret_figures->node.utc; i < ret_figures->node.nr_utc; i++) {
+		utc[i].tick = to_source(encoder, utc[i].tick);
+		if (!i || utc[i].tick >= utc[i - 1].tick)
+			continue;
+		/* Present params, extended backwards, can be ahead of the epoch's first ones. */
+		utc[i].tick = utc[i - 1].tick;
+		utc[i].error_ns = max(utc[i].error_ns, utc[i - 1].error_ns);
+	}
 	to->source = TSCT_SOURCE_REALTIME;
 	to->counter = *known;
 	to->counter_source = rec->source;

@@ -77,10 +77,11 @@ void tsct_tick_encoder_init(struct tsct_tick_encoder *encoder,
 /*
  * tsct_tick_encoder_follow - use the params and segments of @clock for CLOCK_REALTIME
  *
- * The first call may change the time of the recording's start. No effect if ticks are not system
- * time, or if @clock has another epoch than at the first call: times could go back.
+ * No effect if ticks are not system time. If @clock has another epoch than at the first call, the
+ * params stay as they are, as times could go back, and the error bound is unknown from now on.
+ * Returns true if the time of the recording's start has changed, at the first call.
  */
-void tsct_tick_encoder_follow(struct tsct_tick_encoder *encoder,
+bool tsct_tick_encoder_follow(struct tsct_tick_encoder *encoder,
 			      const struct tsct_clock_copy *clock);
 
 /* tsct_tick_encoder_moment - get the file tick of a counter value that has no event */

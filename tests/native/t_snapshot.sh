@@ -164,8 +164,7 @@ run_says 1 'channel box: exists and is not a flight recorder' record -f -c box -
 # --- the clock was stepped after an event -------------------------------------------
 
 # The daemon's CLOCK_REALTIME is set forward by 100 s. The clock then has other params, of another
-# epoch, but a recording states the time that CLOCK_REALTIME had at an event, or a bound that
-# includes the step.
+# epoch: the bound of an event from before the step includes the step, or is unknown.
 stop_daemon
 export FAKE_STEP=$work/step
 LD_PRELOAD=$helpers/fakeclock.so start_daemon
@@ -176,6 +175,7 @@ run 0 channel create unread
 wait_for "a synchronized clock" sh -c "'$ctl' clock | grep -q '^status.*synchronized'"
 "$ctl" record -q -f -c old --timestamps system -o "$work/stepped-flight" 2>"$work/flight.log" &
 track flight
+wait_for "the flight recorder runs" catches "$flight"
 before=$(epoch)
 emitted=$(date +%s%N)
 TSCTRACE_CHANNEL=old "$emit" 1 1 >/dev/null
@@ -190,9 +190,9 @@ end_by INT "$flight" "record -f" "$work/flight.log"
 for kind in tsc system system-interpolated flight unread; do
 	run 0 dump --json --error=clock -n 1 "$work/stepped-$kind"
 	off=$(($(number time_ns "$work/out") - emitted)) error=$(number error_ns "$work/out" || true)
-	[ -z "$error" ] || [ ${off#-} -lt $((1000000000 + error)) ] ||
+	# 50 s: the machine may have stalled before the program emitted.
+	[ -z "$error" ] || [ ${off#-} -lt $((50000000000 + error)) ] ||
 		fail "$kind: an event from before the step: off by $off ns, stated: $error ns"
-	[ "$kind" = tsc ] || [ ${off#-} -lt 1000000000 ] || fail "$kind: the step moved an event by $off ns"
 	run_shows 0 'DISRUPTED during the recording' stat "$work/stepped-$kind"
 done
 

@@ -415,8 +415,9 @@ static void change_rate(struct tsct_clock_copy *clock, __u64 cycles)
 	tsct_segments_succeed(clock, &next);
 }
 
-/* CLOCK_REALTIME is set forward: the epoch ends at @end, its last sample. */
-static void set_forward(struct tsct_clock_copy *clock, __u64 end, __s64 ns)
+/* CLOCK_REALTIME is set forward or, if @ns is negative, back: the epoch ends at @end, its last
+ * sample. */
+static void set_clock(struct tsct_clock_copy *clock, __u64 end, __s64 ns)
 {
 	struct tsct_clock_state next;
 
@@ -455,53 +456,75 @@ TEST(test_system_time_of_older_events)
 	tsct_recording_free(&rec);
 }
 
-/*
- * A snapshot has events of earlier epochs: their times are those of CLOCK_REALTIME then, and the
- * bound is that of the segment; unknown where the clock was disrupted, and before all segments
- * once some were dropped.
- */
-TEST(test_system_time_of_earlier_epochs)
+/* Prepares a snapshot that begins 1 s after @clock does, in an earlier epoch than the present one. */
+static void begin_snapshot(struct tsct_tick_encoder *encoder, struct tsct_clock_copy *clock,
+			   __s64 set_by_ns)
+{
+	make_recording(&rec, CPUS);
+	rec.timestamps = TSCT_TIMESTAMPS_SYSTEM;
+	begin_clock(clock);
+	rec.begin = clock->state.real.base_cycles + 1000000000;
+	set_clock(clock, rec.begin + 2000000000, set_by_ns);
+	rec.real = clock->state.real;
+	rec.end = rec.real.base_cycles + 1000000000;
+	tsct_tick_encoder_init(encoder, &rec);
+	tsct_tick_encoder_follow(encoder, clock);
+}
+
+static __u64 stated_error(const struct tsct_tick_encoder *encoder)
 {
 	struct tsct_tick_figures figures;
+
+	tsct_tick_encoder_describe(encoder, &rec, &figures);
+	return figures.rec.real.error_ps;
+}
+
+/* A snapshot has events of earlier epochs: the error bound is unknown, and the events of the present
+ * epoch have their times, also in files that begin before it, and if the clock was set back. */
+LOOP_TEST(test_system_time_of_earlier_epochs, 0, 2)
+{
+	const __s64 by_ns = _i ? 7000000000 : -7000000000;
 	struct tsct_tick_encoder encoder;
 	struct tsct_clock_copy clock;
-	struct tsct_clock_params first;
-	__u64 event, end;
-	int dropped;
+	__u64 first, event;
 
-	for (dropped = 0; dropped < 2; dropped++) {
-		make_recording(&rec, CPUS);
-		rec.timestamps = TSCT_TIMESTAMPS_SYSTEM;
-		begin_clock(&clock);
-		first = clock.state.real;
-		event = first.base_cycles + 1000000000;
-		end = event + 2000000000;
-		set_forward(&clock, end, 7000000000);
-		rec.real = clock.state.real;
-		rec.begin = event;
-		rec.end = rec.real.base_cycles + 1000000000;
-		tsct_tick_encoder_init(&encoder, &rec);
-		tsct_tick_encoder_follow(&encoder, &clock);
-		ck_assert_uint_eq(tsct_tick_encoder_system(&encoder, event, 0),
-				  (__u64)tsct_clock_params_ns(&first, event));
-		tsct_tick_encoder_describe(&encoder, &rec, &figures);
-		ck_assert_uint_eq(figures.rec.begin, (__u64)tsct_clock_params_ns(&first, event));
-		ck_assert_uint_le(figures.rec.real.error_ps, first.past_error_ps + 100000000);
-		/* Other epochs do not follow: times could go back. */
-		clock.state.epoch++;
-		clock.state.real.base_ns -= 9000000000;
-		tsct_tick_encoder_follow(&encoder, &clock);
-		event = rec.real.base_cycles + 500000000;
-		ck_assert_uint_eq(tsct_tick_encoder_system(&encoder, event, 0),
-				  (__u64)tsct_clock_params_ns(&rec.real, event));
-		tsct_tick_encoder_init(&encoder, &rec);
-		clock.dropped = dropped;
-		tsct_tick_encoder_follow(&encoder, &clock);
-		tsct_tick_encoder_system(&encoder, dropped ? first.base_cycles - 1000 : end + 1000, 0);
-		tsct_tick_encoder_describe(&encoder, &rec, &figures);
-		ck_assert_uint_eq(figures.rec.real.error_ps, UINT64_MAX);
-		tsct_recording_free(&rec);
-	}
+	begin_snapshot(&encoder, &clock, by_ns);
+	/* Samples of the time before the recording have no part in its bound. */
+	tsct_tick_encoder_system(&encoder, rec.begin - 1000, 0);
+	ck_assert_uint_le(stated_error(&encoder), rec.real.past_error_ps + 100000000);
+	first = tsct_tick_encoder_system(&encoder, rec.begin, 0);
+	ck_assert_uint_eq(first, (__u64)tsct_clock_params_ns(&rec.real, rec.begin));
+	ck_assert_uint_eq(encoder.begin, first);
+	ck_assert_uint_eq(stated_error(&encoder), UINT64_MAX);
+	event = rec.real.base_cycles + 500000000;
+	ck_assert_uint_eq(tsct_tick_encoder_system(&encoder, event, encoder.begin),
+			  (__u64)tsct_clock_params_ns(&rec.real, event));
+	ck_assert_uint_eq(encoder.stopped_ns, 0);
+	tsct_recording_free(&rec);
+}
+
+/* Params of another epoch do not follow, as times could go back: the bound is unknown then. */
+TEST(test_system_time_after_a_disruption)
+{
+	struct tsct_tick_encoder encoder;
+	struct tsct_clock_copy clock;
+	const struct tsct_clock_params *real = &rec.real;
+	__u64 event;
+
+	make_recording(&rec, CPUS);
+	rec.timestamps = TSCT_TIMESTAMPS_SYSTEM;
+	begin_clock(&clock);
+	tsct_tick_encoder_init(&encoder, &rec);
+	tsct_tick_encoder_follow(&encoder, &clock);
+	ck_assert_uint_lt(stated_error(&encoder), UINT64_MAX);
+	event = real->base_cycles + 4000000000;
+	set_clock(&clock, event, -7000000000);
+	tsct_tick_encoder_follow(&encoder, &clock);
+	event += 4000000000;
+	ck_assert_uint_eq(tsct_tick_encoder_system(&encoder, event, 0),
+			  (__u64)tsct_clock_params_ns(real, event));
+	ck_assert_uint_eq(stated_error(&encoder), UINT64_MAX);
+	tsct_recording_free(&rec);
 }
 
 /* The error that a recording in system time states includes the skew of the CPUs once: the

@@ -325,7 +325,8 @@ void record_clock_begin_epoch(struct record_session *s)
 	err = tsct_segments_lookup(&copy, s->rec.begin, &time);
 	if (!err)
 		s->rec.epoch_first = time.epoch;
-	else if (err == -ERANGE)	/* the clock no longer has the segments of that epoch */
+	else if (err == -ERANGE)
+		/* Another epoch, whose number the clock no longer has: only the difference counts. */
 		s->rec.epoch_first = copy.state.epoch - 1;
 }
 
