@@ -97,8 +97,8 @@ static __u64 to_source(const struct tsct_tick_encoder *encoder, __u64 cycles)
 		encoder_ns(encoder, cycles, &error_ps) : cycles;
 }
 
-/* Returns the largest error bound that the params in force give to events up to @cycles, ps: that of
- * the past, or at @cycles. */
+/* Returns the largest error bound that the params in force give to events up to @cycles, ps: that
+ * of the past, or at @cycles. */
 static __u64 worst_ps(const struct tsct_tick_encoder *encoder, __u64 cycles)
 {
 	const struct tsct_clock_params *params = &encoder->clock.state.real;

@@ -456,7 +456,7 @@ TEST(test_system_time_of_older_events)
 	tsct_recording_free(&rec);
 }
 
-/* Prepares a snapshot that begins 1 s after @clock does, in an earlier epoch than the present one. */
+/* Prepares a snapshot that begins 1 s after @clock does, in the epoch before the present one. */
 static void begin_snapshot(struct tsct_tick_encoder *encoder, struct tsct_clock_copy *clock,
 			   __s64 set_by_ns)
 {
@@ -479,7 +479,7 @@ static __u64 stated_error(const struct tsct_tick_encoder *encoder)
 	return figures.rec.real.error_ps;
 }
 
-/* A snapshot has events of earlier epochs: the error bound is unknown, and the events of the present
+/* A snapshot has events of earlier epochs: the error bound is unknown. The events of the present
  * epoch have their times, also in files that begin before it, and if the clock was set back. */
 LOOP_TEST(test_system_time_of_earlier_epochs, 0, 2)
 {
