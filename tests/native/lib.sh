@@ -121,14 +121,14 @@ track() { printf -v "$1" %s "$!"; }	# NAME
 
 # Waits until COMMAND succeeds. The limit detects hangs, and is no statement about time.
 wait_for() {	# CONDITION COMMAND...
-	local until=$((SECONDS + 300))
+	local until=$((SECONDS + 300)) outer=$awaited
 	awaited=$1
-	shift
-	until "$@"; do
-		[ $SECONDS -le $until ] || fail "not true after 300 s: $awaited"
+	# COMMAND may wait for another condition.
+	until "${@:2}"; do
+		[ $SECONDS -le $until ] || fail "not true after 300 s: $1"
 		sleep "${poll_s:-0.05}"
 	done
-	awaited=
+	awaited=$outer
 }
 
 # Waits until a line of the file matches the pattern. Empty the file before starting a
