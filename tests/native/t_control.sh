@@ -10,7 +10,7 @@ export TSCTRACE_RUN_DIR=$work/run
 seed=${SEED:-$(date +%s)}
 echo "seed $seed"
 
-# Who finds the socket gets an answer, although the daemon takes a second to listen.
+# A client that finds the socket gets an answer, although the daemon takes a second to listen.
 strace -D -f -o "$work/calls" -e trace=listen -e inject=listen:delay_enter=1000000 \
 	"$daemon" --no-module --no-network 2>"$work/log" & track pid
 wait_for "the socket is there" test -S "$work/run/control.sock"

@@ -21,7 +21,7 @@ echo "master 10.77.1.1 minpoll -4 maxpoll -4" >"$work/beta/conf"
 start alpha a1
 start beta b2
 wait_for "beta is synchronized" synced beta
-# The log and the samples are compared below, which takes so many requests.
+# The log and the samples are compared below: that needs 150 requests.
 wait_for "beta has sent 150 requests" above beta 'p["sources"][0]["sent"]' 149
 "$helpers/synccheck" 3 "$work/alpha" "$work/beta" >"$work/out" ||
 	fail "a reading is outside its bound: $(cat "$work/out")"

@@ -282,8 +282,8 @@ static void signal_there(pid_t pid)
 
 /* Lists where the instructions begin that a writer executes in an rseq critical section, and the
  * first one after it: steps through the section in a child, each time that the child enters it.
- * Each step first clears the child's rseq_cs, as the kernel would else abort the section. Returns
- * the number of instructions. */
+ * Each step first clears the child's rseq_cs, as the kernel would otherwise abort the section.
+ * Returns the number of instructions. */
 static unsigned int list_instructions(const struct descriptor *section, unsigned int scenario,
 				      __u64 at[MOST_INSTRUCTIONS])
 {
