@@ -27,10 +27,13 @@ says 'kernel events: in ring buffers of BPF'
 # --- a process tree ---------------------------------------------------------
 
 # 17 processes of ours call sync(2) once each, and another one does all the time.
-cp "$helpers"/traced/{sync,target,probed} .
-./sync forever </dev/null & track forever
+cp "$helpers"/traced/{target,probed} .
+# Filters by name find no program of another test.
+export sync=sync$$
+cp "$helpers/traced/sync" $sync
+./$sync forever </dev/null & track forever
 run 0 record -e syscalls -o tree -- sh -c \
-	'i=0; while [ $i -lt 17 ]; do ./sync </dev/null & wait; i=$((i + 1)); done'
+	'i=0; while [ $i -lt 17 ]; do ./$sync </dev/null & wait; i=$((i + 1)); done'
 kill -9 "$forever"
 "$ctl" dump tree >dump
 [ "$(grep -c ' sys_syncfs/begin  *fd=0' dump)" = 17 ] ||
@@ -48,7 +51,7 @@ grep -q "sys_openat/begin .*filename=\".*/libc.so.6\" flags=$flags" dump ||
 
 # Processes that run already, with a child that exists and one that comes later
 mkfifo go
-sh -c './sync forever & read -r x <go; ./sync; touch done; wait' </dev/null & track shell
+sh -c './$sync forever & read -r x <go; ./$sync; touch done; wait' </dev/null & track shell
 until_in /proc/$shell/task/$shell/children '[0-9]'
 child=$(cut -d' ' -f1 /proc/$shell/task/$shell/children)
 at_exit+=("kill -9 $child 2>/dev/null")
@@ -61,7 +64,7 @@ end_by INT $recorder "-p: the recorder"
 	uniq -c >threads
 grep -q " $child\$" threads || fail "-p: a child that existed: $(cat threads)"
 grep -q "^ *1 " threads || fail "-p: a child that came later: $(cat threads)"
-run 0 record -a --comm sync --cpu 0 -e syscalls --where 'sys_syncfs:fd >= 0' --duration 0.3 \
+run 0 record -a --comm $sync --cpu 0 -e syscalls --where 'sys_syncfs:fd >= 0' --duration 0.3 \
 	-o named
 "$ctl" dump --raw named >dump
 [ -s dump ] || [ "$(nproc)" -gt 1 ] || fail "--comm: no events"
@@ -95,7 +98,7 @@ kill_now $recorder
 for recording in limited running named merged cut; do
 	"$ctl" stat --json $recording >$recording.json 2>err || [ $recording = cut ]
 done
-python3 - "$dropped" $shell <<'END' || fail "stat --json"
+python3 - "$dropped" $shell $sync <<'END' || fail "stat --json"
 import json, sys
 nodes = lambda name: json.load(open(name + ".json"))["nodes"]
 limited = nodes("limited") + nodes("merged")[:1]
@@ -106,7 +109,7 @@ for node in limited:
 	assert sum(e["dropped"] for e in node["rate_limited"]) == int(sys.argv[1])
 assert json.load(open("merged.json"))["sum"]["dropped_by_rate_limit"] == int(sys.argv[1])
 for node in nodes("named") + nodes("merged")[1:]:
-	assert node["requested"] == {"events": "syscalls", "processes": "all", "comm": "sync",
+	assert node["requested"] == {"events": "syscalls", "processes": "all", "comm": sys.argv[3],
 		"cpus": "0", "where": "'sys_syncfs:fd >= 0'"}, node
 	assert node["dropped_by_rate_limit"] == 0 and node["rate_limited"] == []
 assert nodes("running")[0]["requested"]["processes"] == sys.argv[2]
@@ -137,7 +140,7 @@ grep -q 'name = "other"' events || fail "a name"
 
 # --- snapshots of a flight recorder ----------------------------------------------
 
-"$ctl" record -q -f -a --comm sync -e syscalls -o flown 2>err & track recorder
+"$ctl" record -q -f -a --comm $sync -e syscalls -o flown 2>err & track recorder
 has_recorder() { "$ctl" status | grep -q "^record -f .* at $work/user/tsctrace-"; }
 wait_for "there is a flight recorder" has_recorder
 # A snapshot has the events up to its start, also those that were only in ring buffers of BPF.
@@ -146,16 +149,16 @@ has_calls() {	# NUMBER
 	run_says 0 'channel record-' snapshot -o snapped
 	[ "$(count snapped sys_syncfs/begin)" = "$1" ] && [ "$(count snapped sys_syncfs/end)" -ge "$1" ]
 }
-has_begun() { ./sync </dev/null; ! has_calls 0; }
+has_begun() { ./$sync </dev/null; ! has_calls 0; }
 wait_for "a snapshot has a call" has_begun
 run_shows 0 '^requested  *copied: from a flight recorder with filters$' stat snapped
 before=$(count snapped sys_syncfs/begin)
 for i in 1 2 3; do
-	./sync </dev/null
+	./$sync </dev/null
 	steadily has_calls $((before + i)) ||
 		fail "$(count snapped sys_syncfs/begin) of $((before + i)) calls"
 done
-"$ctl" record -q -f -a --comm sync -e syscalls -o second 2>err & track second
+"$ctl" record -q -f -a --comm $sync -e syscalls -o second 2>err & track second
 is_refused() { rm -rf snapped && ! "$ctl" snapshot -q -o snapped 2>"$work/err"; }
 wait_for "snapshot refuses to choose" is_refused
 says '2 recorders have kernel events of flight recorders; set $TSCTRACE_SOCKET'
