@@ -91,13 +91,15 @@ done
 says 'no\\x1b\[31mde\\x0a (merged)'
 gives 3 -o "$work/m3" "$work/lost"
 says '1 packets were lost, with an unknown number of events'
-compare "$work/m3" "$work/lost" | grep -q '^40 events, 105 lost' || fail "losses"
+compare "$work/m3" "$work/lost" >"$work/out" || fail "fields, with losses"
+grep -q '^40 events, 105 lost' "$work/out" || fail "losses"
 grep -q '105 events were lost while recording: full 105' "$work/dump.err" || fail "losses in dump"
 for header in compact large; do
 	make kernel "$work/$header" "$boot" $header
 	rm -rf "$work/m"
 	gives 0 -o "$work/m" "$work/$header"
-	compare "$work/m" "$work/$header" | grep -q '^600 events, 56 lost' || fail "kernel, $header"
+	compare "$work/m" "$work/$header" >"$work/out" || fail "fields of the kernel, $header"
+	grep -q '^600 events, 56 lost' "$work/out" || fail "kernel, $header"
 	grep -q '56 events were lost while recording: full 56' "$work/dump.err" || fail "losses"
 	grep -c kernel.chan "$work/m/metadata" >"$work/out" || fail "channel"
 done
