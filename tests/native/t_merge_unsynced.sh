@@ -38,11 +38,16 @@ start_node() {	# NAME HOST-ID
 		2>>"$work/$1/log"
 	printf -v "$1" %s "$pid"
 }
-# Runs a command when it is to run on the other node, too: both emit at the same time.
+# Runs a command when it is to run on the other node, too: both emit at the same time. The limit
+# ends it if the other recorder has failed.
 cat >"$work/both" <<END
 #!/bin/sh
 touch $work/ready.\$1
-until [ -e $work/ready.alpha ] && [ -e $work/ready.beta ]; do sleep 0.01; done
+turns=6000
+until [ -e $work/ready.alpha ] && [ -e $work/ready.beta ]; do
+	[ \$((turns -= 1)) -gt 0 ] || exit 1
+	sleep 0.01
+done
 shift
 exec "\$@"
 END
