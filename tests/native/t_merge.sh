@@ -154,9 +154,10 @@ stopped() {	# COMMAND...; sets: pid, of the merge; shell, of the command
 				kill -STOP "$pid" 2>/dev/null &&
 				[ -n "$(find "$work" -path '*/.o.*/default_*')" ] &&
 				[ -z "$(find "$work" -path '*/.o.*/metadata')" ] && return
+			# Stopped too late, or not at all
+			[ -z "$pid" ] || kill -CONT "$pid" 2>/dev/null || true
 		fi
 		if [ -e "$work/o" ]; then
-			[ -z "$pid" ] || kill -CONT "$pid" 2>/dev/null || true
 			wait "$shell" || true
 			rm -rf "$work/o"
 			"$@" >"$work/out" 2>"$work/err" </dev/null & track shell
