@@ -92,7 +92,10 @@ start
 run 0 snapshot -c crash -o "$work/snap"
 "$ctl" dump "$work/snap" >"$work/dump"
 grep -q 'live_text *text="text"' "$work/dump" || fail "no typed event in the snapshot"
-[ "$(wc -l <"$work/dump")" = "$events" ] || fail "$(wc -l <"$work/dump") events in the snapshot"
+# On a busy machine, the program writes more than the rings hold before it is killed.
+older=$(sed -n 's/.*, \([0-9]*\) older overwritten$/\1/p' "$work/err")
+[ $(($(wc -l <"$work/dump") + ${older:-0})) = "$events" ] ||
+	fail "$(wc -l <"$work/dump") events in the snapshot, of $events"
 wait_for "a process holds the kept channels" find_holder
 run 0 channel remove crash
 stop_daemon -9
@@ -235,7 +238,9 @@ socket.send_fds(s, [b""], [fd])
 s.settimeout(100)
 sys.exit(s.recv(100) != b"")
 END
-! ls -l "/proc/$(cat "$work/holder")/fd" | grep -q empty_message || fail "the holder keeps an empty message's file"
+ls -l "/proc/$(head -n 1 "$work/holder")/fd" >"$work/files"
+grep -q socket: "$work/files" || fail "the holder has no sockets: no test"
+! grep -q empty_message "$work/files" || fail "the holder keeps an empty message's file"
 stop_daemon -9
 rm -r "$TSCTRACE_RUN_DIR"
 until_ended "without its directory"
