@@ -6,7 +6,8 @@
  *	timecheck [--no-tsc] [--read=N] SECONDS
  *	timecheck --idle	links the default clock, and does not use it
  *
- * --no-tsc: disables the TSC for this process first. --read=N: at most N reads.
+ * --no-tsc: disables the TSC for this process first. --read=N: at most N reads. A clock that
+ * is not synchronized then is read on until it is, for 200 s at most.
  * Exit status 0 if all times were within their bounds. step_here() is for debuggers.
  */
 #include <sys/timex.h>
@@ -15,6 +16,7 @@
 #include "helper.h"
 
 #define KEPT	64
+#define LONGER_NS	200000000000LL
 
 struct witness {
 	int64_t before_ns, after_ns;
@@ -62,7 +64,7 @@ __attribute__((noinline)) int step_here(const struct tsct_clock *clock,
 	return tsct_clock_cycles_to_time(clock, *ret_stamp, ret_time);
 }
 
-static void read_now(const struct tsct_clock *clock)
+static unsigned int read_now(const struct tsct_clock *clock)
 {
 	struct witness *w = &kept[reads % KEPT];
 	struct tsct_time t = { 0 };
@@ -77,6 +79,7 @@ static void read_now(const struct tsct_clock *clock)
 	if (t.error_ns > worst_error_ns)
 		worst_error_ns = t.error_ns;
 	reads++;
+	return t.status;
 }
 
 static void read_past(const struct tsct_clock *clock)
@@ -116,9 +119,11 @@ static int run(const struct tsct_clock *clock, unsigned int max, int64_t ns)
 	struct timex before = steering(), after;
 	int64_t until = real_ns() + ns;
 	struct tsct_time t = { 0 };
+	unsigned int status = TSCT_STATUS_UNKNOWN;
 
-	while (reads < max && real_ns() < until) {
-		read_now(clock);
+	while ((reads < max && real_ns() < until) ||
+	       (status != TSCT_STATUS_SYNCHRONIZED && real_ns() < until + LONGER_NS)) {
+		status = read_now(clock);
 		read_past(clock);
 		nanosleep(&pause, NULL);
 	}
