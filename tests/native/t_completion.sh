@@ -9,8 +9,11 @@
 # --- candidates -----------------------------------------------------------------------
 offers() {	# WANTED WORD...: WANTED has the candidates, without descriptions
 	local got
+	steadily is_offered "$@" || fail "'${*:2}' offers '$got', not '$1'"
+}
+is_offered() {	# as offers; sets: got
 	got=$("$ctl" __complete "${@:2}" | cut -f 1 | paste -sd ' ')
-	[ "$got" = "$1" ] || fail "'${*:2}' offers '$got', not '$1'"
+	[ "$got" = "$1" ]
 }
 
 start_daemon
