@@ -23,7 +23,7 @@
 #include "helper.h"
 
 #define NODES_MAX	16
-#define EVENTS_MAX	16
+#define EVENTS_MAX	256
 #define SAMPLES_MAX	100000
 #define PAUSE_NS	1000000
 
