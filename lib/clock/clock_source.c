@@ -176,7 +176,7 @@ int tsct_source_choose(char *why, size_t size)
 	return (int)info.source;
 }
 
-/* ---- boot id ------------------------------------------------------------ */
+/* ---- comparison of clocks ----------------------------------------------- */
 
 #define COMPARE_TRIES	8	/* maximum number of tries of tsct_source_compare() */
 /* tsct_source_compare() stops after a try whose two readings of CLOCK_MONOTONIC are at
@@ -200,6 +200,8 @@ void tsct_source_compare(clockid_t clock, __s64 *ret_min_ns, __s64 *ret_max_ns)
 		*ret_max_ns = ns - before;
 	}
 }
+
+/* ---- boot id ------------------------------------------------------------ */
 
 int tsct_boot_id(__u8 ret_id[16])
 {

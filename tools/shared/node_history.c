@@ -75,11 +75,14 @@ static int add_published(struct tsct_history *history)
 int node_history_end(struct tsct_history *history, bool is_present, const char *dir)
 {
 	struct tsct_history_pairing now = { 0 };
-	int err = is_present && !dir ? add_published(history) : 0;
+	int err;
 
+	if (!is_present)
+		return tsct_history_end(history, NULL);
+	err = dir ? 0 : add_published(history);
 	tsct_source_compare(CLOCK_REALTIME, &now.real_min_ns, &now.real_max_ns);
 	tsct_source_compare(CLOCK_BOOTTIME, &now.boot_min_ns, &now.boot_max_ns);
-	return err ?: tsct_history_end(history, is_present ? &now : NULL);
+	return err ?: tsct_history_end(history, &now);
 }
 
 int node_history_open(const char *dir, const __u8 *boot, struct tsct_history **ret)
