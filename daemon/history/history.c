@@ -6,8 +6,8 @@
  * with the lowest numbers are removed, whatever their ages: the clock may be set to a wrong time.
  *
  * Each record is written with one pwrite(), so a killed daemon leaves whole records. If the
- * disk is full, the next record replaces the written part of a record. Nothing is synced to the disk:
- * a crash of the machine loses records that the kernel had not written, as with any log.
+ * disk is full, the next record replaces the written part of a record. Nothing is synced to the
+ * disk: a crash of the machine loses records that the kernel had not written, as with any log.
  */
 #include <dirent.h>
 #include <errno.h>

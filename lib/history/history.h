@@ -201,13 +201,14 @@ int tsct_history_add(struct tsct_history *history, const void *bytes, size_t len
 int tsct_history_add_copy(struct tsct_history *history, const struct tsct_clock_copy *copy);
 
 /*
- * tsct_history_end - make times unknown that the last params may not give; call it once, at last
+ * tsct_history_end - end the last params where they may no longer hold; call it once, last
  * @now: what REALTIME - MONOTONIC and BOOTTIME - MONOTONIC are now; NULL: the boot has ended
  *
  * The clock may have been set, or the machine suspended, when no daemon was there to see it. If
  * @now contradicts the last pairing, that happened: the time after the clock's last sample is
- * unknown. Of a boot that has ended, no one can know: the time is unknown after the last sample of
- * a daemon that ended, and, as a daemon that ran would have recorded something, 64 s after any.
+ * unknown. Of a boot that has ended, or without a valid pairing, nothing shows it: the time is
+ * unknown after the last sample of a daemon that ended, and, as a daemon that ran would have
+ * recorded something, 64 s after any.
  * Returns 0 or -ENOMEM.
  */
 int tsct_history_end(struct tsct_history *history, const struct tsct_history_pairing *now);

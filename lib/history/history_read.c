@@ -64,7 +64,7 @@ struct tsct_history {
 	__u32 last_pairing;	/* index + 1 of this file's last pairing; 0: none yet */
 	__u32 last_pairing_epoch;
 	__u64 utc_cycles;	/* counter when last_pairing was measured, or shortly before */
-	bool ended;		/* the daemon of the last file ended after its last sample */
+	bool ended;		/* an END follows the last line and params */
 	bool damaged;		/* a record since the last pairing is damaged, perhaps a pairing */
 	struct tsct_history_pairing last;	/* last pairing of all files, as recorded */
 	bool has_last;
@@ -147,7 +147,8 @@ static struct entry line_of(const struct tsct_clock_segment *segment)
 			.error_ps = segment->error_ps,
 		},
 		.until_cycles = segment->until_cycles,
-		.epoch = segment->epoch, .timeline = segment->reserved0, .master = segment->reserved,
+		.epoch = segment->epoch, .timeline = segment->reserved0,
+		.master = segment->reserved,
 	};
 }
 
@@ -214,8 +215,12 @@ static int add_record(struct tsct_history *h, const struct tsct_history_record *
 {
 	struct tsct_history_pairing pairing = record->pairing;
 	struct entry entry;
+	__u32 i;
 	int err;
 
+	if (record->kind == TSCT_HISTORY_REAL || record->kind == TSCT_HISTORY_OPEN ||
+	    record->kind == TSCT_HISTORY_LIVE)
+		h->ended = false;
 	switch (record->kind) {
 	case TSCT_HISTORY_REAL:
 		if (!is_credible(&record->segment))
@@ -241,6 +246,11 @@ static int add_record(struct tsct_history *h, const struct tsct_history_record *
 		if (tsct_clock_params_check(&entry.params, h->source) || !entry.params.mult ||
 		    !is_small(entry.params.base_ns))
 			return 0;
+		/* The last sample is often within the group's OPEN, before the params' begin. */
+		for (i = 0; i < h->nr_end; i++)
+			if (h->end[i].epoch == entry.epoch)
+				h->end[i].sampled_cycles = max(h->end[i].sampled_cycles,
+							       entry.sampled_cycles);
 		return add_end(h, &entry);
 	case TSCT_HISTORY_PAIRING:
 		if (!is_credible_pairing(&pairing))
@@ -400,7 +410,7 @@ int tsct_history_add(struct tsct_history *h, const void *bytes, size_t len, cons
 	h->has_source = true;
 	/* A daemon that could not continue the previous daemon's epochs restarts their numbers. */
 	h->last_pairing = 0;
-	h->sorted = h->ended = false;
+	h->sorted = false;
 	for (at = sizeof(record); len - at >= sizeof(record) && !err; at += sizeof(record)) {
 		memcpy(&record, (const char *)bytes + at, sizeof(record));
 		if (tsct_history_valid(&record)) {
@@ -611,18 +621,23 @@ static int make_runs(struct tsct_history *h)
 
 int tsct_history_end(struct tsct_history *h, const struct tsct_history_pairing *now)
 {
-	const __s64 ns = now || h->ended ? 0 : PAIRING_AGE_NS;
 	const int err = make_runs(h);
 	const __u32 pairing = !err && h->nr_real ? h->real[h->nr_real - 1].pairing : 0;
 	const struct tsct_history_pairing *t = pairing ? &h->pairings[pairing - 1] : NULL;
+	/* Without a valid pairing, nothing shows what happened, as of a boot that has ended. */
+	const bool is_shown = now && t && !t->changed;
+	const __s64 ns = is_shown || h->ended ? 0 : PAIRING_AGE_NS;
+	__u64 sampled = 0;
 	struct entry *e;
+	__u32 i;
 
-	/* Without a pairing, or by a void one, only the counter has a time. */
-	if (err || (now && (!t || t->changed || agree(t, now))))
+	if (err || (is_shown && agree(t, now)))
 		return err;
 	/* Earlier open ends were cut by what follows them. */
-	for (e = h->real + h->nr_real; e-- > h->real && e->live && e->pairing == pairing; )
-		e->until_cycles = min(e->until_cycles, e->sampled_cycles +
+	for (i = h->nr_real; i && h->real[i - 1].live && h->real[i - 1].pairing == pairing; i--)
+		sampled = max(sampled, h->real[i - 1].sampled_cycles);
+	for (e = h->real + i; e < h->real + h->nr_real; e++)
+		e->until_cycles = min(e->until_cycles, sampled +
 				      (__u64)tsct_ns_cycles(e->params.mult, ns));
 	h->sorted = false;
 	return 0;

@@ -696,6 +696,95 @@ TEST(test_last_open_end)
 	}
 }
 
+/* Converts a time of CLOCK_REALTIME, s of the counter of a history made by hand. */
+static int convert_hand(struct tsct_history *h, __u64 s, __u64 part_ns)
+{
+	struct tsct_history_time found[TSCT_HISTORY_TIMES];
+	const __u64 ns = HAND_NS + s * NS_PER_S + part_ns;
+	unsigned int nr;
+
+	return tsct_history_convert(h, TSCT_HISTORY_REALTIME, ns, ns, found, &nr);
+}
+
+/* No pairing that holds, as after a full disk: nothing shows whether the clock was set since. */
+TEST(test_end_unpaired)
+{
+	struct tsct_history_pairing now = { .real_min_ns = HAND_NS, .real_max_ns = HAND_NS };
+	struct tsct_history *h;
+	unsigned int i;
+
+	for (i = 0; i < 4; i++) {
+		begin(0);
+		put_hand_line(1000, 1016, 0);
+		if (i / 2)
+			put_hand((struct tsct_history_record) { .pairing.changed = 1 },
+				 TSCT_HISTORY_PAIRING);
+		put_hand_live(1016, 4000);
+		if (i % 2)
+			put_hand((struct tsct_history_record) { 0 }, TSCT_HISTORY_END);
+		h = load();
+		ck_assert_int_eq(tsct_history_end(h, &now), 0);
+		ck_assert_int_eq(convert_hand(h, 1010, 0), 0);
+		ck_assert_int_eq(convert_hand(h, 1070, 0), i % 2 ? -EOVERFLOW : 0);
+		ck_assert_int_eq(convert_hand(h, 1100, 0), -EOVERFLOW);
+		tsct_history_free(h);
+	}
+}
+
+/* The last sample of a group, at 1018 s, is in its OPEN; the params begin 5 ms after it. */
+static void put_hand_end(void)
+{
+	const struct tsct_clock_params params = {
+		.base_cycles = 1018 * NS_PER_S + 5000000,
+		.base_ns = HAND_NS + 1018 * NS_PER_S + 5000000,
+		.mult = HAND_MULT, .slew_mult = HAND_MULT, .as_of_cycles = 1018 * NS_PER_S,
+		.holdover_after_cycles = 4000 * NS_PER_S, .void_after_cycles = 4000 * NS_PER_S,
+		.error_ps = 100000, .past_error_ps = 100000,
+	};
+	struct tsct_history_record record = {
+		.segment = {
+			.base_cycles = 1016 * NS_PER_S, .base_ns = HAND_NS + 1016 * NS_PER_S,
+			.until_cycles = 1018 * NS_PER_S + 5000000, .mult = HAND_MULT,
+			.error_ps = 100000, .epoch = 1,
+		},
+	};
+
+	put_hand_line(1000, 1016, 0);
+	put_hand_pairing(HAND_NS);
+	put_hand(record, TSCT_HISTORY_OPEN);
+	record = (struct tsct_history_record) { .status = TSCT_STATUS_SYNCHRONIZED };
+	memcpy(record.params, &params, sizeof(record.params));
+	put_hand(record, TSCT_HISTORY_LIVE);
+}
+
+/* What an OPEN states up to the last sample stays known, whatever ends it there: the end of the
+ * boot, of the epoch (a step by 100 s at 1030 s) or of the counter. */
+TEST(test_last_sample)
+{
+	struct tsct_history *h;
+	unsigned int i;
+
+	for (i = 0; i < 4; i++) {
+		begin(0);
+		put_hand_end();
+		if (i < 2)
+			put_hand((struct tsct_history_record) { 0 }, TSCT_HISTORY_END);
+		if (i == 1)
+			new_file();
+		if (i >= 2) {
+			new_file();
+			put_hand_line(i == 2 ? 1030 : 1000, 1040, i == 2 ? 100 : 5000);
+		}
+		h = load();
+		ck_assert_int_eq(tsct_history_end(h, NULL), 0);
+		ck_assert_int_eq(convert_hand(h, 1017, 0), 0);
+		ck_assert_int_eq(convert_hand(h, 1017, 999000000), 0);
+		ck_assert_msg(convert_hand(h, 1018, 1000000), "%u", i);
+		ck_assert_msg(convert_hand(h, 1020, 0), "%u", i);
+		tsct_history_free(h);
+	}
+}
+
 /* A file after one that was removed: its first pairing may not be that of all its lines. */
 TEST(test_continued)
 {
