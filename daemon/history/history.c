@@ -241,15 +241,16 @@ static int begin_file(struct history *h)
 	return err;
 }
 
-static void put(void *ctx, const struct tsct_history_record *record)
+static bool put(void *ctx, const struct tsct_history_record *record)
 {
 	struct history *h = ctx;
 	int err = 0;
 
 	if (h->fd < 0)
-		return;
+		return false;
 	err = write_record(h, record);
 	note(h, err, "cannot write the history of the clock");
+	return !err;
 }
 
 /* ---- ticks ---------------------------------------------------------------- */

@@ -119,15 +119,16 @@ struct tsct_history_line {
 };
 
 struct tsct_history_writer {
-	/* Takes a sealed record. */
-	void (*put)(void *ctx, const struct tsct_history_record *record);
+	/* Takes a sealed record. Returns false if it is lost, as on a full disk. */
+	bool (*put)(void *ctx, const struct tsct_history_record *record);
 	void *ctx;
 	struct tsct_history_line real, cluster;
 	struct tsct_clock_copy cluster_copy;	/* the cluster's params as segments */
 	__u64 cluster_master;
 	__u32 cluster_epoch, cluster_timeline;
 	struct tsct_history_pairing pairing;	/* measured in pairing_epoch since the last group */
-	bool has_pairing, pairing_put;	/* pairing_put: no change since `pairing` was written */
+	bool has_pairing, pairing_put;	/* pairing_put: no change since `pairing` was written,
+					 * which was not lost */
 	bool suspect;			/* the last tick's pairing contradicts `pairing`:
 					 * either the epoch ends, or `pairing` is void */
 	bool changed;			/* `pairing` is void for lines before changed_cycles */
@@ -138,7 +139,7 @@ struct tsct_history_writer {
 };
 
 void tsct_history_writer_init(struct tsct_history_writer *writer,
-			      void (*put)(void *ctx, const struct tsct_history_record *record),
+			      bool (*put)(void *ctx, const struct tsct_history_record *record),
 			      void *ctx);
 
 /*

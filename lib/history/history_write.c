@@ -152,8 +152,7 @@ static void put_pairing(struct tsct_history_writer *w)
 		return;
 	record.pairing.changed |= w->suspect || w->changed;
 	tsct_history_seal(&record, TSCT_HISTORY_PAIRING, w->pairing_epoch);
-	w->put(w->ctx, &record);
-	w->pairing_put = true;
+	w->pairing_put = w->put(w->ctx, &record);
 }
 
 static void put_group(struct tsct_history_writer *w)
@@ -339,7 +338,7 @@ static void take_pairing(struct tsct_history_writer *w, const struct tsct_histor
 /* ---- one tick ------------------------------------------------------------- */
 
 void tsct_history_writer_init(struct tsct_history_writer *w,
-			      void (*put)(void *ctx, const struct tsct_history_record *record),
+			      bool (*put)(void *ctx, const struct tsct_history_record *record),
 			      void *ctx)
 {
 	memset(w, 0, sizeof(*w));
@@ -387,7 +386,7 @@ bool tsct_history_feed(struct tsct_history_writer *w, const struct tsct_history_
 	take_segments(w, &w->real, copy, false);
 	if (w->changed && (__s64)(w->real.done - w->changed_cycles) >= 0) {
 		put_group(w);
-		w->changed = false;
+		w->changed = !w->pairing_put;
 	}
 	if (is_long(&w->real) && !w->suspect) {
 		put_group(w);

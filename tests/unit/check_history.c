@@ -26,14 +26,19 @@ static unsigned int nr_files;
 static struct tsct_history_writer writer;
 static __u64 recorded;		/* the counter up to which lines are recorded; 0: none */
 
-static void keep(void *, const struct tsct_history_record *record)
+static unsigned int refused_kind;	/* records of this kind meet a full disk */
+
+static bool keep(void *, const struct tsct_history_record *record)
 {
+	if (record->kind == refused_kind)
+		return false;
 	if (record->kind == TSCT_HISTORY_REAL)
 		recorded = record->segment.until_cycles;
 	files[nr_files - 1].bytes = realloc(files[nr_files - 1].bytes,
 					    files[nr_files - 1].len + sizeof(*record));
 	memcpy(files[nr_files - 1].bytes + files[nr_files - 1].len, record, sizeof(*record));
 	files[nr_files - 1].len += sizeof(*record);
+	return true;
 }
 
 static void new_file(void)
@@ -890,8 +895,9 @@ TEST(test_utc_at_end)
 	tsct_history_free(h);
 }
 
-/* A line has the largest bound to UTC of its time, whichever group it is in. */
-RANDOM_TEST(test_utc_of_lines, 8)
+/* A line has the largest bound to UTC of its time, whichever group it is in, and if the pairings of
+ * some groups met a full disk. */
+RANDOM_TEST(test_utc_of_lines, 12)
 {
 	struct tsct_history_time found[TSCT_HISTORY_TIMES];
 	__u64 cycles[200], utc[200];
@@ -901,6 +907,7 @@ RANDOM_TEST(test_utc_of_lines, 8)
 	utc_ns = 1000000;
 	begin(_i);
 	for (i = 0; i < 200; i++) {
+		refused_kind = _i >= 8 && i / 40 % 2 ? TSCT_HISTORY_PAIRING : 0;
 		if (i == 100 && _i % 2) {
 			/* The first pairing after this is void. */
 			doze(2000000000);
@@ -917,7 +924,9 @@ RANDOM_TEST(test_utc_of_lines, 8)
 		if (tsct_history_convert(h, TSCT_HISTORY_TSC, cycles[i], cycles[i], found, &nr))
 			continue;
 		ck_assert_uint_ge(found->utc_error_ns, utc[i]);
-		ck_assert_uint_le(found->utc_error_ns, utc[i > 90 ? i - 90 : 0]);
+		/* A lost pairing's bound is in the next one. */
+		ck_assert_uint_le(found->utc_error_ns,
+				  utc[_i < 8 ? (i > 90 ? i - 90 : 0) : i > 130 ? i - 130 : 0]);
 	}
 	tsct_history_free(h);
 }
