@@ -88,7 +88,7 @@ int tsct_unix_listen(const struct sockaddr_un *addr, int type, mode_t mode, int 
 	struct stat old;
 	int err;
 
-	/* The path is as long as @addr's, and becomes that when programs can connect. */
+	/* Binds to a path of the same length, and renames it when the socket listens. */
 	new.sun_path[strlen(path) - 1] = '~';
 	if (fd >= 0 && !lstat(path, &old) && S_ISSOCK(old.st_mode))
 		unlink(path);

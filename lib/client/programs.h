@@ -44,10 +44,13 @@ int tsct_seqpacket_connect(const struct sockaddr_un *addr, socklen_t len, int ti
 
 /*
  * tsct_unix_listen - listen on a socket at a path, and replace a socket that exists there
+ * @addr: with a path in the file system, which is not empty
  * @type: SOCK_STREAM or SOCK_SEQPACKET, and flags
  * @mode: permissions of the path; @backlog: as of listen(2)
  *
- * Returns a descriptor; -EADDRINUSE: another file than a socket exists there; or another -errno.
+ * Until it listens, the socket is at the path with '~' in place of the last character; this is the
+ * path that getsockname() and ss(8) show. Returns a descriptor; -EADDRINUSE: another file than a
+ * socket exists at one of the two paths; or another -errno.
  */
 int tsct_unix_listen(const struct sockaddr_un *addr, int type, mode_t mode, int backlog);
 

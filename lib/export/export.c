@@ -148,8 +148,8 @@ static bool is_edge(const struct tsct_event_def *def)
 	return def->kind == TSCT_KIND_BEGIN || def->kind == TSCT_KIND_END;
 }
 
-/* Finds the fields that all BEGIN and END events of a slice have, except the field `stack`. Those
- * of calls are none: a call's end has values that the call changed, such as a message's size. */
+/* Finds the fields that all BEGIN and END events of a slice have, except the field `stack`. Calls
+ * have no such fields: a call's end has values that the call changed, such as a message's size. */
 static void share_fields(struct tsct_export_def **defs, __u32 nr)
 {
 	const struct tsct_event_def *first = NULL;

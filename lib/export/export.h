@@ -264,8 +264,8 @@ int tsct_export_pair_add(struct tsct_export *x, const char *text);
 
 /*
  * tsct_export_prepare - examine the recording and resolve the filter.
- * Returns 0 or -errno with x->why; -ENOENT: the recording lacks something that
- * the filter names.
+ * Returns 0 or -errno with x->why; -ENOENT, -ESRCH: the recording lacks something that the filter
+ * names.
  */
 int tsct_export_prepare(struct tsct_export *x);
 

@@ -39,7 +39,8 @@ struct tsct_span {
 	__u32 location;		/* of the begin event */
 	__u64 key;		/* for tsct_spans_find(), set by the caller */
 	bool hidden;		/* set by the caller: a filter leaves out the begin event */
-	bool doubtful;		/* an earlier, ambiguous end event may belong to this span */
+	/* of a pair with a key: an earlier, ambiguous end event may belong to this span */
+	bool doubtful;
 };
 
 struct tsct_span_row {

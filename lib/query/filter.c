@@ -519,7 +519,7 @@ static int check_threads(const struct tsct_selection *sel, const char *dir,
 		return 0;
 	if (threads->range[i].last != threads->range[i].first)
 		snprintf(last, sizeof(last), "-%u", threads->range[i].last);
-	return set_error(to, -ENOENT, "--tid %u%s: the recording has no such thread; 'trace-ctl"
+	return set_error(to, -ESRCH, "--tid %u%s: the recording has no such thread; 'trace-ctl"
 			 " stat -a' lists its threads", threads->range[i].first, last);
 }
 
@@ -620,7 +620,7 @@ int tsct_selection_make(struct tsct_selection *sel,
 		err = check_cpus(sel, &to);
 	if (!err)
 		err = check_nodes(sel, &to);
-	if (!err && !growing && filter->threads.nr)
+	if (!err && !growing && filter->threads.nr && !filter->any_thread)
 		err = check_threads(sel, dir, &to);
 	if (err)
 		return err;

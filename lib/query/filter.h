@@ -28,6 +28,7 @@ struct tsct_filter {
 	__u32 nr_events;
 	const char **wheres, **comms;	/* conditions on fields, which all must hold; thread names */
 	__u32 nr_wheres, nr_comms;
+	bool any_thread;	/* flag: a thread that the recording does not have is no error */
 };
 
 /* Returns true if a filter may leave out events. */
@@ -114,9 +115,10 @@ TSCT_WING void tsct_where_free(struct tsct_where *where);
  * @growing: flag: events and threads may come later, so an unknown one is not an error
  *
  * Whatever the filter names must be in the recording. To find a thread that the statedump lacks,
- * reads the recording up to its first event. The caller frees @sel, even after an error. Returns 0,
- * -ENOENT if the recording lacks an event, CPU, node or thread, an error of tsct_filter_time() or of
- * reading the recording, or -ENOMEM. @err_text describes the error.
+ * reads the recording up to its first event, or to the end. The caller frees @sel, even after an
+ * error. Returns 0, -ENOENT if the recording lacks an event, CPU or node, -ESRCH if it lacks a
+ * thread, an error of tsct_filter_time() or of reading the recording, or -ENOMEM. @err_text
+ * describes the error.
  */
 int tsct_selection_make(struct tsct_selection *sel,
 			const struct tsct_filter *filter,

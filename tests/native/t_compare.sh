@@ -66,6 +66,9 @@ run 0 compare --json --span job --span 're*' 1 2
 [ "$(grep -o '"name": "[a-z]*"' out | sort -u | tr '\n' ' ')" = '"name": "job" "name": "read" "name": "request" ' ] ||
 	fail "--span: other names"
 run_says 1 'neither recording has such spans or system calls' compare --span jobb 1 2
+# Two runs have threads of different IDs; events and other names are those of both.
+run_shows 0 ' count *job$' compare -a --tid 100 1 none
+run_says 1 'neither recording has such spans or system calls' compare --tid 4294967295 1 2
 run_says 2 'name the directories of two recordings' compare 1
 run_says 2 'more than two recordings given' compare 1 2 slow
 run_says 1 'missing' compare 1 missing

@@ -99,6 +99,36 @@ END
 	unshare -n python3 "$work/answers.py" "$ctl" "$work/answers" >"$work/got" 2>&1 ||
 		fail "$(tail -n 5 "$work/got")"
 	stop_daemon
+
+	# A pattern that switched events matches, even if the program does not list them, or ends.
+	cat >"$work/ends.py" <<'END'
+import os, socket, subprocess, sys, threading
+def program(lists, *args):
+    s, kept = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET), []
+    s.bind(b"\0tsctrace/program/%d.0" % os.getpid())
+    s.listen()
+    def serve():
+        while s.fileno() >= 0:
+            c = s.accept()[0]
+            request = c.recv(4096)
+            if request == b"list" and not lists:
+                kept.append(c)
+                continue
+            if request != b"list":
+                s.close()
+            c.send(b"3" if request != b"list" else b"on\tinstant\tch\tdb_open\t\n")
+            c.close()
+    threading.Thread(target=serve, daemon=True).start()
+    p = subprocess.run([sys.argv[1], "events", "enable", *args], capture_output=True, timeout=300)
+    s.close()
+    assert p.stdout == b"3 events enabled in 1 program\n", p
+    return p.returncode, p.stderr
+assert program(True, "db_*") == program(True, "db_*", "*open") == (0, b"")
+assert program(False, "db_*") == (0, b"")
+status, err = program(False, "db_*", "nosuch")
+assert status == 1 and b"'nosuch': it is unknown whether an event matches: 1 program did" in err, err
+END
+	unshare -n python3 "$work/ends.py" "$ctl" >"$work/got" 2>&1 || fail "$(tail -n 5 "$work/got")"
 fi
 
 # --- list and switch ---------------------------------------------------------------
@@ -124,7 +154,7 @@ run_events 0 -p $program enable 'live_*'
 record_event live_text "$work/on"
 run 0 dump "$work/off"
 ! grep -q live_ "$work/out" || fail "events that are off"
-run_says 1 "no event matches 'nothing\*' in" events list 'nothing*'
+events_say 1 "no event matches 'nothing\*' in" -p $program list 'nothing*'
 for action in list disable enable; do
 	events_say 1 "no event matches 'nosuch' in 1 program" -p $program $action 'live_*' nosuch
 	! grep -q "'live_" "$work/err" || fail "$action: names a pattern that matches"

@@ -78,8 +78,11 @@ ok "wrong queries"
 for verb in dump stat 'stat --spans' 'export -f json -o -' "report $work/page.html" \
 	query 'explain --slowest job' "compare --span job $work/real"; do
 	for filter in '--event none' '--tid 4294967295' '--node none' '--comm none' '--cpu 4095'; do
+		# Two runs have threads of different IDs: no span is left.
+		missing="[ :]$filter: .*the recording"
+		[ "${verb%% *}${filter%% *}" != compare--tid ] || missing='neither recording has such spans'
 		# shellcheck disable=SC2086 # words
-		run_says 1 "[ :]$filter: .*the recording" $verb $filter "$work/real"
+		run_says 1 "$missing" $verb $filter "$work/real"
 		[ ! -s "$work/out" ] && [ ! -e "$work/page.html" ] || fail "$verb $filter: a result"
 	done
 done

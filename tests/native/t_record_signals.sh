@@ -131,6 +131,7 @@ dirs() {
 }
 dead=$(dirs)
 [ -n "$dead" ] || fail "a killed recorder left no directory"
+touch "$XDG_RUNTIME_DIR/$dead/socke~"	# of a recorder that was killed before it listened
 touch -d '1 minute ago' "$XDG_RUNTIME_DIR/$dead"
 mkdir "$work/elsewhere" "$XDG_RUNTIME_DIR"/tsctrace-{locked,newone,nolock}
 touch "$work/elsewhere/socket.lock" "$XDG_RUNTIME_DIR"/tsctrace-{locked,newone}/socket.lock

@@ -65,6 +65,17 @@ check "$work/lossy.html" "$work/lossy"
 lost=$(sed -n 's/.* \([0-9]*\) events were lost.*/\1/p' "$work/err")
 holds "$work/lossy.html" "0 < sum(gap[4] for gap in j['gaps']) <= $lost" \
 	'all(0 <= gap[2] <= gap[3] <= j["span"] for gap in j["gaps"])'
+# The end of a file that a killed recorder left is no place of the losses that were counted.
+places() { grep -o '<td class="left">+[^<]* to +[^<]* places*</td>' "$1"; }
+run 3 record -q --blocks 2 --block-size 4096 -o "$work/early" -- taskset -c 0 sh -c \
+	"'$emit' 50000 1; for i in 1 2; do sleep 2; '$emit' 10 1; done"
+cp -r "$work/early" "$work/cut"
+sed -i 's/complete = 1/complete = 0/' "$work/cut/metadata"
+run 3 report -q "$work/early.html" "$work/early"
+run 3 report -q "$work/cut.html" "$work/cut"
+holds "$work/cut.html" '0 in [gap[4] for gap in j["gaps"]]'
+[ "$(places "$work/cut.html")" = "$(places "$work/early.html")" ] ||
+	fail "counted losses: $(places "$work/cut.html"), not $(places "$work/early.html")"
 
 # --- texts that look like markup ----------------------------------------------------
 mkdir "$work/hostile"

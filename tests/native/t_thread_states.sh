@@ -62,6 +62,9 @@ for option in --event='sched_*' --from=+0 --cpu=0; do
 	run 0 export -f perfetto -o "$work/part.pftrace" "$option" "$work/command"
 	! grep -q "$lacks" "$work/err" || fail "$option: no switch is left out"
 done
+run 0 record -q -e sched_waking -o "$work/wakings" -- sleep 0.1
+run 0 export -f perfetto -o "$work/part.pftrace" --tid 0-4294967295 "$work/wakings"
+! grep -q "$lacks" "$work/err" || fail "the recording has no switches"
 
 # --- filters of the reader: the parts of the states that they select ----------------------------
 "$ctl" query --json "$work/command" 'select * from states' >"$work/states"

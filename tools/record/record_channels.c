@@ -41,6 +41,7 @@ static void remove_stale_dir(int parent, const char *name)
 	if (lock >= 0 && !fstat(lock, &st) && S_ISREG(st.st_mode) &&
 	    st.st_uid == geteuid() && !flock(lock, LOCK_EX | LOCK_NB)) {
 		unlinkat(dir, "socket", 0);
+		unlinkat(dir, "socke~", 0);	/* of tsct_unix_listen() */
 		unlinkat(dir, "socket.lock", 0);
 		unlinkat(parent, name, AT_REMOVEDIR);
 	}

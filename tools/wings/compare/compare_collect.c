@@ -223,6 +223,7 @@ int compare_collect(struct compare_side *side)
 	x->filter = job->filter;
 	x->filter.wheres = NULL;
 	x->filter.nr_wheres = 0;
+	x->filter.any_thread = true;	/* two runs have threads of different IDs */
 	memcpy(x->pairs, job->pairs.pairs, sizeof(x->pairs));
 	x->nr_pairs = job->pairs.nr_pairs;
 	side->where = (struct tsct_filter) {

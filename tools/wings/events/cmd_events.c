@@ -30,6 +30,7 @@
 
 struct events_options {
 	const char *action;		/* subcommand: list, enable, disable or attach */
+	bool switches;			/* flag: the subcommand is enable or disable */
 	char **patterns;
 	unsigned int nr_patterns;
 	pid_t *pids;			/* processes of -p */
@@ -43,7 +44,8 @@ struct events_result {
 	bool *matched;			/* by pattern: flag: an event's name matches */
 	unsigned int programs;		/* number of programs that answered */
 	unsigned int events;		/* number of events listed or switched */
-	unsigned int failed;
+	unsigned int failed, unlisted;	/* numbers of programs that failed; that listed no events */
+	bool quiet;			/* flag: print no errors of programs */
 	unsigned int others;		/* number of programs that belong to other users */
 };
 
@@ -72,6 +74,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_ARG:
 		if (!o->action) {
 			o->action = arg;
+			o->switches = !strcmp(arg, "enable") || !strcmp(arg, "disable");
 			break;
 		}
 		/* Programs reject patterns that are empty or start with a minus. */
@@ -84,11 +87,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (!o->action)
 			argp_error(state, "missing subcommand: list, enable, disable or"
 				   " attach");
-		else if (strcmp(o->action, "list") && strcmp(o->action, "attach") &&
-			 strcmp(o->action, "enable") && strcmp(o->action, "disable"))
+		else if (strcmp(o->action, "list") && strcmp(o->action, "attach") && !o->switches)
 			argp_error(state, "invalid subcommand '%s'; use list, enable,"
 				   " disable or attach", o->action);
-		else if (!o->nr_patterns && strstr(o->action, "able"))
+		else if (!o->nr_patterns && o->switches)
 			argp_error(state, "%s: missing event name or pattern", o->action);
 		else if (o->nr_patterns && !strcmp(o->action, "attach"))
 			argp_error(state, "attach: unexpected argument '%s'", o->patterns[0]);
@@ -104,7 +106,7 @@ static const struct argp argp = {
 	"List typed events of running programs, enable or disable those whose names match,"
 	" or let programs look for a provider now."
 	"\vPATTERN: an event's name; * stands for any characters, ? for one."
-	"\n\nExit status: 0: success; 1: failure, or no event matches a PATTERN; 2: usage.",
+	"\n\nExit status: 0: success; 1: failure, or a PATTERN matches no event; 2: usage.",
 	NULL, NULL, NULL
 };
 
@@ -146,7 +148,7 @@ static bool is_selected(const struct events_options *o, const char *name,
 	for (i = 0; i < o->nr_patterns; i++)
 		if (!fnmatch(o->patterns[i], name, 0))
 			any = result->matched[i] = true;
-	return any && !strcmp(o->action, "list");
+	return any && !o->switches;
 }
 
 static bool is_word(const char *text)
@@ -196,7 +198,7 @@ static void fail_program(const struct events_options *o, struct events_result *r
 			 const char *reason)
 {
 	result->failed++;
-	if (o->nr_pids)
+	if (o->nr_pids && !result->quiet)
 		ctl_error("process %d: %s", (int)pid, reason);
 }
 
@@ -285,7 +287,7 @@ static void call_all(const struct events_options *o, const char *request,
 		call_programs(o, request, 0, result);
 }
 
-/* Prints the patterns that no event matches. Returns true if there are any. */
+/* Prints the patterns that no known event matches. Returns true if there are any. */
 static bool print_unmatched(const struct events_options *o, const struct events_result *result)
 {
 	unsigned int i, nr = 0;
@@ -293,8 +295,14 @@ static bool print_unmatched(const struct events_options *o, const struct events_
 	for (i = 0; i < o->nr_patterns; i++) {
 		if (result->matched[i])
 			continue;
-		ctl_error("no event matches '%s' in %u program%s; 'trace-ctl events list' lists all",
-			  o->patterns[i], result->programs, view_plural(result->programs));
+		if (result->unlisted)
+			ctl_error("'%s': it is unknown whether an event matches: %u program%s did"
+				  " not list events; try again", o->patterns[i],
+				  result->unlisted, view_plural(result->unlisted));
+		else
+			ctl_error("no event matches '%s' in %u program%s; 'trace-ctl events list'"
+				  " lists all", o->patterns[i], result->programs,
+				  view_plural(result->programs));
 		nr++;
 	}
 	return nr;
@@ -313,7 +321,7 @@ static int print_result(const struct events_options *o, const struct events_resu
 		       view_plural(result->programs));
 		return EXIT_DONE;
 	}
-	if (strcmp(o->action, "list") && result->events)
+	if (o->switches && result->events)
 		printf("%u event%s %sd in %u program%s\n", result->events,
 		       view_plural(result->events), o->action, result->programs,
 		       view_plural(result->programs));
@@ -343,7 +351,7 @@ static int cmd_events(int argc, char **argv)
 	};
 	struct events_result result = {
 		.json = json_array(), .matched = calloc(argc + 1, sizeof(*result.matched)),
-	}, listed;
+	}, listed = { .matched = result.matched, .quiet = true };
 	char request[REQUEST_MAX];
 	size_t len;
 	unsigned int i;
@@ -353,17 +361,19 @@ static int cmd_events(int argc, char **argv)
 		goto free;
 	options_parse(&argp, argc, argv, 0, &o);
 	len = snprintf(request, sizeof(request), "%s", o.action);
-	for (i = 0; strstr(o.action, "able") && i < o.nr_patterns; i++) {
+	for (i = 0; o.switches && i < o.nr_patterns; i++) {
 		if (len + strlen(o.patterns[i]) + 2 > sizeof(request)) {
 			ctl_error("too many patterns; use fewer");
 			goto free;
 		}
 		len += snprintf(request + len, sizeof(request) - len, " %s", o.patterns[i]);
 	}
-	call_all(&o, request, &result);
-	listed = result;
-	if (strstr(o.action, "able") && result.programs)
+	if (o.switches)
 		call_all(&o, "list", &listed);	/* marks the patterns that match */
+	call_all(&o, request, &result);
+	if (o.nr_patterns == 1 && result.events)
+		result.matched[0] = true;
+	result.unlisted = o.switches ? listed.failed : result.failed;
 	ret = print_result(&o, &result);
 free:
 	json_decref(result.json);

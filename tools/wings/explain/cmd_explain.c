@@ -249,9 +249,10 @@ static int run(struct explain_job *j)
 	x->closed = take_span;
 	x->poll = poll_export;
 	x->arg = j;
+	/* The default handling of signals interrupts the search for the filter's threads. */
+	err = tsct_export_prepare(x);
 	output_catch_signals(true);
 	progress_begin(&j->progress, false);
-	err = tsct_export_prepare(x);
 	if (!err && !has_switches(x))
 		return ctl_fail(EXIT_FAILED, "%s has no thread switches, which show what a span"
 				" waited for; record with -e sched -e syscalls", j->dir);

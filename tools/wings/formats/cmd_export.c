@@ -147,9 +147,11 @@ static void print_result(const struct tsct_export *x, const char *name)
 		ctl_error("%llu END events agree in their fields with no open slice of their name;"
 			  " each ends the latest one", x->ambiguous);
 	if (!strcmp(x->format->name, "perfetto") && !x->several_nodes && x->known.has_runs &&
+	    memchr(x->known.switches, true, x->rec->nr_streams) &&
 	    (x->filter.threads.nr || x->known.hides & TSCT_HIDDEN_SWITCHES))
-		ctl_error("a filter leaves out switches of threads: the rows of CPUs, and Perfetto's"
-			  " tables sched and thread_state, lack times in which threads ran");
+		ctl_error("a filter leaves out switches of threads: the rows of CPUs, and"
+			  " Perfetto's tables sched and thread_state, lack times in which threads"
+			  " ran");
 	if (x->unmatched)
 		ctl_error("%llu messages have only a send or only a receive", x->unmatched);
 }

@@ -88,7 +88,8 @@ static const struct argp argp = {
 	" an event, spans, calls, messages, states, threads, processes, nodes, cpus, losses, filters,"
 	" clock. Without QUERY, print the tables and their columns. An event must pass all filters."
 	"\vThe exit status is 0, or 1 on failure, 2 for wrong usage or a wrong query,"
-	" 3 if events are missing among those that the query read, or were lost while recording.", children, NULL, NULL
+	" 3 if events are missing among those that the query read, or were lost while recording.",
+	children, NULL, NULL
 };
 
 /* ---- words of a query -------------------------------------------------- */
@@ -570,9 +571,10 @@ static int run(struct query_job *j)
 	int ret;
 
 	j->q.rec = tsct_trace_recording(j->q.trace);
-	if (tsct_selection_make(&j->q.selection, &j->q.filter, j->q.rec, j->q.dir, TSCT_TRACE_EVENTS, false, why,
-				sizeof(why)))
+	if (tsct_selection_make(&j->q.selection, &j->q.filter, j->q.rec, j->q.dir,
+				TSCT_TRACE_EVENTS, false, why, sizeof(why)))
 		return ctl_fail(EXIT_FAILED, "%s", why);
+	j->q.filter.any_thread = true;	/* checked above, not again for each table of spans */
 	ret = open_recording(&j->q) ?: open_sqlite(&j->q);
 	if (ret)
 		return ctl_fail(EXIT_FAILED, "%s: %s", j->q.dir, strerror(-ret));

@@ -106,18 +106,19 @@ static int sum_values(struct report *r, const struct tsct_export_event *ev)
 
 /* ---- gaps: times of lost events --------------------------------------------- */
 
-/* Adds a loss. Beyond GAPS_MAX gaps, a loss widens the last gap of its stream on its CPU, if there
- * is one. @last: index of the last gap, plus 1, by stream and location. Returns 0 or -ENOMEM. */
+/* Adds a loss. Beyond GAPS_MAX gaps, a counted loss widens the last gap of its stream on its CPU,
+ * if there is one; a file has at most one loss that is not counted, at its end. @last: index of
+ * the last gap, plus 1, by stream and location. Returns 0 or -ENOMEM. */
 static int add_gap(struct report *r, struct tsct_index *last, const struct gap *loss)
 {
-	const __u64 *at = r->nr_gaps < GAPS_MAX ? NULL :
+	const __u64 *at = r->nr_gaps < GAPS_MAX || !loss->events ? NULL :
 		tsct_index_get(last, loss->stream, loss->location);
 	struct gap *gap;
 
 	if (at) {
 		gap = &r->gaps[*at - 1];
 		gap->to_ns = loss->to_ns > gap->to_ns ? loss->to_ns : gap->to_ns;
-		gap->events = gap->events && loss->events ? gap->events + loss->events : 0;
+		gap->events += loss->events;
 		return 0;
 	}
 	if (tsct_array_add(&r->gaps, &r->nr_gaps, loss, sizeof(*loss)) ||

@@ -217,27 +217,28 @@ static void put_events(const struct report *r, FILE *to)
 
 /* ---- lost events -------------------------------------------------------------- */
 
-/* Returns true if the time of a loss of a stream on a CPU is known, on the page or not. */
+/* Returns true if the time of a counted loss of a stream on a CPU is known, on the page or not. */
 static bool has_loss_time(const struct report *r, __u32 stream, __u32 location)
 {
 	const struct tsct_known *known = &r->x.known;
 	__u32 i;
 
 	for (i = 0; i < known->nr_losses; i++)
-		if (!known->losses[i].over && known->losses[i].stream == stream &&
+		if (known->losses[i].events && known->losses[i].stream == stream &&
 		    known->losses[i].location == location)
 			return true;
 	return false;
 }
 
-/* Writes the time range of a stream's losses on a CPU, and the number of gaps, if known. */
+/* Writes the time range of a stream's counted losses on a CPU, and the number of gaps, if known. */
 static void put_when(const struct report *r, FILE *to, __u32 stream, __u32 location)
 {
 	__s64 from = 0, until = 0;
 	__u32 i, nr = 0;
 
 	for (i = 0; i < r->nr_gaps; i++) {
-		if (r->gaps[i].stream != stream || r->gaps[i].location != location)
+		if (!r->gaps[i].events || r->gaps[i].stream != stream ||
+		    r->gaps[i].location != location)
 			continue;
 		if (!nr++)
 			from = r->gaps[i].from_ns;

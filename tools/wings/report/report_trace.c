@@ -68,10 +68,12 @@ static void put_summary(const struct report *r, FILE *to)
 		      " ends of spans or values of counters, is not drawn.</p>\n", to);
 	if (r->x.ambiguous)
 		report_print(to, "<p class=\"warn\">%llu ends agree in their fields with no open"
-			     " span of their name; each ends the one that began last.</p>\n", r->x.ambiguous);
+			     " span of their name; each ends the one that began last.</p>\n",
+			     r->x.ambiguous);
 	if (r->x.nr_nodes > REPORT_RATES_NODES)
 		fprintf(to, "<p class=\"note\">The %d nodes with the most events have a curve of"
-			" their events; that of the other nodes is one sum.</p>\n", REPORT_RATES_NODES);
+			" their events; that of the other nodes is one sum.</p>\n",
+			REPORT_RATES_NODES);
 	if (r->no_arrows)
 		report_print(to, "<p class=\"note\">%'llu messages have no arrow: they are too many"
 			     " to be drawn individually.</p>\n", r->no_arrows);

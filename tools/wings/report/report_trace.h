@@ -120,8 +120,7 @@ struct gap {
 	__u64 events;	/* 0: unknown, as the end of a file is missing */
 };
 
-#define REPORT_RATES_NODES	64	/* largest number of nodes with a curve of their events */
-
+#define REPORT_RATES_NODES	64	/* largest number of nodes with a curve of events */
 
 /* Events of one definition in one row that are not drawn individually. For each
  * bin of time: the number of events; for spans and counters, also values */
