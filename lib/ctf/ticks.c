@@ -77,8 +77,8 @@ static __u64 earlier_ns(const struct tsct_tick_encoder *encoder, __u64 cycles, _
 	return time.ns > 0 ? time.ns : 0;
 }
 
-/* Returns the system time at @cycles. *ret_error_ps: its error bound, ps; 0: that of the
- * params in force, see worst_ps() */
+/* Returns the system time at @cycles. *ret_error_ps: its error bound, ps; 0: @cycles are not
+ * before the params in force, whose bound worst_ps() gives */
 static __u64 encoder_ns(const struct tsct_tick_encoder *encoder, __u64 cycles, __u64 *ret_error_ps)
 {
 	const struct tsct_clock_params *params = &encoder->clock.state.real;
@@ -122,17 +122,24 @@ void tsct_tick_encoder_init(struct tsct_tick_encoder *encoder,
 bool tsct_tick_encoder_follow(struct tsct_tick_encoder *encoder,
 			      const struct tsct_clock_copy *clock)
 {
+	const struct tsct_clock_params *real = &clock->state.real;
 	const __u64 begin = encoder->begin;
+	__u64 error_ps;
+	bool is_new;
 
-	if (!tsct_timestamps_system(encoder->timestamps) || !clock->state.real.mult)
+	if (!tsct_timestamps_system(encoder->timestamps))
 		return false;
 	if (encoder->has_followed && clock->state.epoch != encoder->clock.state.epoch) {
+		is_new = encoder->error_ps != UINT64_MAX;
 		encoder->error_ps = UINT64_MAX;
-		return false;
+		return is_new;
 	}
-	if (encoder->has_followed)
-		encoder->error_ps = max(encoder->error_ps,
-					worst_ps(encoder, clock->state.real.base_cycles));
+	if (!real->mult)
+		return false;
+	if (encoder->latest) {
+		error_ps = worst_ps(encoder, max(encoder->latest, real->base_cycles));
+		encoder->error_ps = max(encoder->error_ps, error_ps);
+	}
 	encoder->clock = *clock;
 	if (!encoder->has_followed)
 		encoder->begin = to_source(encoder, encoder->begin_cycles);
@@ -156,6 +163,7 @@ __u64 tsct_tick_encoder_system(struct tsct_tick_encoder *encoder, __u64 cycles,
 {
 	__u64 error_ps, ns = encoder_ns(encoder, cycles, &error_ps);
 
+	encoder->latest = max(encoder->latest, cycles);
 	last = max(last, encoder->floor);
 	/* Samples of the time before the recording have no part in its bound. */
 	if (unlikely(error_ps) && cycles >= encoder->begin_cycles)
@@ -268,7 +276,8 @@ void tsct_tick_encoder_describe(const struct tsct_tick_encoder *encoder,
 			continue;
 		/* Present params, extended backwards, can be ahead of the epoch's first ones. */
 		utc[i].tick = utc[i - 1].tick;
-		utc[i].error_ns = max(utc[i].error_ns, utc[i - 1].error_ns);
+		if (utc[i - 1].error_ns > utc[i].error_ns)
+			utc[i] = utc[i - 1];
 	}
 	to->source = TSCT_SOURCE_REALTIME;
 	to->counter = *known;

@@ -65,7 +65,9 @@ struct tsct_tick_encoder {
 	/* clock params in force, and the segments for events from before these */
 	struct tsct_clock_copy clock;
 	bool has_followed;	/* false: `clock` has the recording's params, and no segment */
-	__u64 error_ps;		/* largest error bound of all times so far, ps */
+	__u64 latest;		/* largest counter value so far; 0: no event yet */
+	/* largest error bound of all times by params that are no longer in force, ps */
+	__u64 error_ps;
 	__u64 stopped_ns;	/* longest time for which ticks stood still, ns */
 	__u64 floor;		/* lowest time that a later event may have, ns or cycles */
 };
@@ -79,7 +81,8 @@ void tsct_tick_encoder_init(struct tsct_tick_encoder *encoder,
  *
  * No effect if ticks are not system time. If @clock has another epoch than at the first call, the
  * params stay as they are, as times could go back, and the error bound is unknown from now on.
- * Returns true if the time of the recording's start has changed, at the first call.
+ * Returns true if the recording's description has changed: its start, at the first call, or its
+ * bound, which became unknown.
  */
 bool tsct_tick_encoder_follow(struct tsct_tick_encoder *encoder,
 			      const struct tsct_clock_copy *clock);

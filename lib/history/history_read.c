@@ -249,8 +249,7 @@ static int add_record(struct tsct_history *h, const struct tsct_history_record *
 		/* The last sample is often within the group's OPEN, before the params' begin. */
 		for (i = 0; i < h->nr_end; i++)
 			if (h->end[i].epoch == entry.epoch)
-				h->end[i].sampled_cycles = max(h->end[i].sampled_cycles,
-							       entry.sampled_cycles);
+				h->end[i].sampled_cycles = entry.sampled_cycles;
 		return add_end(h, &entry);
 	case TSCT_HISTORY_PAIRING:
 		if (!is_credible_pairing(&pairing))
@@ -435,7 +434,9 @@ int tsct_history_add_copy(struct tsct_history *h, const struct tsct_clock_copy *
 	};
 	struct tsct_history_record record = { 0 };
 	struct tsct_clock_segment *segment = &record.segment;
+	const struct entry *last;
 	__u64 done = 0;
+	bool ended;
 	int err = 0;
 	__u32 i;
 
@@ -447,6 +448,10 @@ int tsct_history_add_copy(struct tsct_history *h, const struct tsct_clock_copy *
 		if (err)
 			return err;
 	}
+	/* The clock that an ended daemon leaves has no later sample than the daemon's last file. */
+	last = h->nr_real ? &h->real[h->nr_real - 1] : NULL;
+	ended = h->ended && last && last->live &&
+		(__s64)(real->as_of_cycles - last->sampled_cycles) <= 0;
 	/* Up to there, the recorded lines hold: they have the pairings of their time. */
 	for (i = 0; i < h->nr_real; i++)
 		if (!h->real[i].live)
@@ -483,6 +488,7 @@ int tsct_history_add_copy(struct tsct_history *h, const struct tsct_clock_copy *
 		memcpy(record.params, &copy->state.real, sizeof(record.params));
 		err = add_record(h, &record);
 	}
+	h->ended = ended;
 	return err ?: close_end(h);
 }
 

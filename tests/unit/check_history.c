@@ -610,15 +610,20 @@ static void put_hand_pairing(__s64 real_minus_mono_ns)
 	}, TSCT_HISTORY_PAIRING);
 }
 
-static void put_hand_live(__u64 begin_s, __u64 until_s)
+static struct tsct_clock_params hand_params(__u64 begin_s, __u64 until_s)
 {
-	const struct tsct_clock_params params = {
+	return (struct tsct_clock_params) {
 		.base_cycles = begin_s * NS_PER_S, .base_ns = HAND_NS + (__s64)begin_s * NS_PER_S,
 		.mult = HAND_MULT, .slew_mult = HAND_MULT, .as_of_cycles = begin_s * NS_PER_S + 1,
 		.holdover_after_cycles = until_s * NS_PER_S,
 		.void_after_cycles = until_s * NS_PER_S,
 		.error_ps = 100000, .past_error_ps = 100000,
 	};
+}
+
+static void put_hand_live(__u64 begin_s, __u64 until_s)
+{
+	const struct tsct_clock_params params = hand_params(begin_s, until_s);
 	struct tsct_history_record record = { .status = TSCT_STATUS_SYNCHRONIZED };
 
 	memcpy(record.params, &params, sizeof(record.params));
@@ -711,23 +716,31 @@ static int convert_hand(struct tsct_history *h, __u64 s, __u64 part_ns)
 	return tsct_history_convert(h, TSCT_HISTORY_REALTIME, ns, ns, found, &nr);
 }
 
-/* No pairing that holds, as after a full disk: nothing shows whether the clock was set since. */
+/* No pairing that holds, as after a full disk: nothing shows whether the clock was set since. The
+ * clock area of the daemon that ended may still be there. */
 TEST(test_end_unpaired)
 {
+	const struct tsct_clock_copy copy = {
+		.state = {
+			.real = hand_params(1016, 4000), .source = TSCT_SOURCE_TSC,
+			.status = TSCT_STATUS_SYNCHRONIZED, .epoch = 1,
+		},
+	};
 	struct tsct_history_pairing now = { .real_min_ns = HAND_NS, .real_max_ns = HAND_NS };
 	struct tsct_history *h;
 	unsigned int i;
 
-	for (i = 0; i < 4; i++) {
+	for (i = 0; i < 8; i++) {
 		begin(0);
 		put_hand_line(1000, 1016, 0);
-		if (i / 2)
+		if (i & 2)
 			put_hand((struct tsct_history_record) { .pairing.changed = 1 },
 				 TSCT_HISTORY_PAIRING);
 		put_hand_live(1016, 4000);
 		if (i % 2)
 			put_hand((struct tsct_history_record) { 0 }, TSCT_HISTORY_END);
 		h = load();
+		ck_assert(i < 4 || !tsct_history_add_copy(h, &copy));
 		ck_assert_int_eq(tsct_history_end(h, &now), 0);
 		ck_assert_int_eq(convert_hand(h, 1010, 0), 0);
 		ck_assert_int_eq(convert_hand(h, 1070, 0), i % 2 ? -EOVERFLOW : 0);

@@ -456,6 +456,38 @@ TEST(test_system_time_of_older_events)
 	tsct_recording_free(&rec);
 }
 
+static __u64 stated_error(const struct tsct_tick_encoder *encoder)
+{
+	struct tsct_tick_figures figures;
+
+	tsct_tick_encoder_describe(encoder, &rec, &figures);
+	return figures.rec.real.error_ps;
+}
+
+/* A recorder that notices new params late has converted events of their time by the old ones, with
+ * the bound of these. */
+TEST(test_system_time_of_a_late_reader)
+{
+	struct tsct_tick_encoder encoder;
+	struct tsct_clock_copy clock;
+	__u64 event, bound;
+
+	make_recording(&rec, CPUS);
+	rec.timestamps = TSCT_TIMESTAMPS_SYSTEM;
+	begin_clock(&clock);
+	rec.end = rec.begin;
+	tsct_tick_encoder_init(&encoder, &rec);
+	tsct_tick_encoder_follow(&encoder, &clock);
+	event = rec.real.as_of_cycles + 90000000000;
+	bound = tsct_clock_params_error_ps(&rec.real, event);
+	ck_assert_uint_gt(bound, rec.real.past_error_ps);
+	tsct_tick_encoder_system(&encoder, event, 0);
+	change_rate(&clock, 4000000000);
+	tsct_tick_encoder_follow(&encoder, &clock);
+	ck_assert_uint_ge(stated_error(&encoder), bound);
+	tsct_recording_free(&rec);
+}
+
 /* Prepares a snapshot that begins 1 s after @clock does, in the epoch before the present one. */
 static void begin_snapshot(struct tsct_tick_encoder *encoder, struct tsct_clock_copy *clock,
 			   __s64 set_by_ns)
@@ -469,14 +501,6 @@ static void begin_snapshot(struct tsct_tick_encoder *encoder, struct tsct_clock_
 	rec.end = rec.real.base_cycles + 1000000000;
 	tsct_tick_encoder_init(encoder, &rec);
 	tsct_tick_encoder_follow(encoder, clock);
-}
-
-static __u64 stated_error(const struct tsct_tick_encoder *encoder)
-{
-	struct tsct_tick_figures figures;
-
-	tsct_tick_encoder_describe(encoder, &rec, &figures);
-	return figures.rec.real.error_ps;
 }
 
 /* A snapshot has events of earlier epochs: the error bound is unknown. The events of the present
@@ -504,7 +528,7 @@ LOOP_TEST(test_system_time_of_earlier_epochs, 0, 2)
 }
 
 /* Params of another epoch do not follow, as times could go back: the bound is unknown then. */
-TEST(test_system_time_after_a_disruption)
+LOOP_TEST(test_system_time_after_a_disruption, 0, 2)
 {
 	struct tsct_tick_encoder encoder;
 	struct tsct_clock_copy clock;
@@ -519,7 +543,10 @@ TEST(test_system_time_after_a_disruption)
 	ck_assert_uint_lt(stated_error(&encoder), UINT64_MAX);
 	event = real->base_cycles + 4000000000;
 	set_clock(&clock, event, -7000000000);
-	tsct_tick_encoder_follow(&encoder, &clock);
+	if (_i)		/* the clock has no params since the disruption */
+		clock.state.real.mult = 0;
+	ck_assert(tsct_tick_encoder_follow(&encoder, &clock));
+	ck_assert(!tsct_tick_encoder_follow(&encoder, &clock));
 	event += 4000000000;
 	ck_assert_uint_eq(tsct_tick_encoder_system(&encoder, event, 0),
 			  (__u64)tsct_clock_params_ns(real, event));

@@ -326,7 +326,7 @@ void record_clock_begin_epoch(struct record_session *s)
 	if (!err)
 		s->rec.epoch_first = time.epoch;
 	else if (err == -ERANGE)
-		/* Another epoch, whose number the clock no longer has: only the difference counts. */
+		/* An earlier epoch, whose number the clock no longer has: any other number will do. */
 		s->rec.epoch_first = copy.state.epoch - 1;
 }
 
@@ -450,6 +450,7 @@ void record_clock_close(struct record_session *s)
 {
 	struct tsct_clock_state state;
 
+	record_clock_follow(s);
 	renew_utc(s, tsct_monotonic_ns());
 	if (read_clock(s, &state))
 		store_clock(s, &state);

@@ -314,18 +314,16 @@ static int print_result(const struct events_options *o, const struct events_resu
 
 	if (o->json && !strcmp(o->action, "list"))
 		ctl_json_print(json_incref(result->json));
-	if (result->failed && o->nr_pids)
-		return EXIT_FAILED;
 	if (!strcmp(o->action, "attach")) {
 		printf("%u program%s notified\n", result->programs,
 		       view_plural(result->programs));
-		return EXIT_DONE;
+		return result->failed && o->nr_pids ? EXIT_FAILED : EXIT_DONE;
 	}
 	if (o->switches && result->events)
 		printf("%u event%s %sd in %u program%s\n", result->events,
 		       view_plural(result->events), o->action, result->programs,
 		       view_plural(result->programs));
-	if (result->programs && print_unmatched(o, result))
+	if ((result->programs && print_unmatched(o, result)) || (result->failed && o->nr_pids))
 		return EXIT_FAILED;
 	if (result->events || (o->json && !o->nr_patterns))
 		return EXIT_DONE;
@@ -333,6 +331,9 @@ static int print_result(const struct events_options *o, const struct events_resu
 		snprintf(text, sizeof(text), "no running program with typed events%s",
 			 result->others ? " of this user; run as root for those of others" :
 			 " found");
+	else if (result->failed)
+		snprintf(text, sizeof(text), "%u program%s did not answer; try again",
+			 result->failed, view_plural(result->failed));
 	else if (o->nr_patterns)
 		snprintf(text, sizeof(text), "no event that matches is in a channel: no provider"
 			 " serves the program%s", view_plural(result->programs));
