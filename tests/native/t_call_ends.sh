@@ -158,14 +158,18 @@ def attached():			# a tracer leaves, and comes again in a call
     os.write(to, b"34")
     assert os.waitpid(child, 0)[1] == 0
 
-def unknown():			# numbers 1000 and -1, and getpid() of 32-bit programs
-    libc.syscall(1000, 7, 8)
-    libc.syscall(-1, 9)
-    libc.syscall(257, -100, 16, 0)	# openat() of an address without memory
+def call_32():			# getpid() of 32-bit programs
     at = mmap.mmap(-1, 4096, prot=7)
     at.write(b"\xb8\x14\0\0\0\xcd\x80\xc3")
     run = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(at)))
     assert run() == os.getpid()
+
+def unknown():			# numbers 1000 and -1, and getpid() of 32-bit programs
+    libc.syscall(1000, 7, 8)
+    libc.syscall(-1, 9)
+    libc.syscall(257, -100, 16, 0)	# openat() of an address without memory
+    if "no_call_32" not in os.environ:
+        call_32()
     sys.stdout.flush()
     os._exit(0)
 
@@ -300,6 +304,8 @@ run_shows 0 ' sys_read  *end ' stat -a attached
 
 # --- unknown calls, calls of 32-bit programs --------------------------------------
 
+# Some virtual machines have no 32-bit calls: they end a program with SIGSEGV.
+"$python" ends.py call_32 || export no_call_32=1
 record unknown
 if has_wing strace; then
 	run_shows 0 ' syscall_0x3e8(0x7, 0x8, .*) = -1 ENOSYS (Function not implemented) <' \
@@ -310,7 +316,7 @@ if has_wing strace; then
 fi
 run_shows 0 '^syscall_0x3e8  *1  *1 ' stat -a unknown
 shows '^syscall_0xffffffff  *1  *1 '
-shows '^getpid (32-bit)  *1  *0 '
+[ -n "${no_call_32:-}" ] || shows '^getpid (32-bit)  *1  *0 '
 # A text that could not be read is no text.
 if has_wing query; then
 	run 0 query -q --json unknown "SELECT (SELECT count(*) > 0 FROM sys_openat WHERE kind = 'begin'

@@ -44,7 +44,8 @@ record() {	# NAME PROBE... -- the script on standard input, with its processes
 
 ask_redis() {
 	local server
-	server=$(readlink -f "$(command -v redis-server)")
+	# The server is in redis-check-rdb, which runs as the name that it is given.
+	server=$(readlink -f "$(command -v redis-check-rdb)")
 	record redis "uprobe:$server:flushAppendOnlyFile" "uretprobe:$server:flushAppendOnlyFile" <<END
 (exec -a redis-server $server --port 0 --unixsocket "$work/redis.sock" --save "" --dir "$work" \
 	--appendonly yes --appendfsync always >/dev/null) &
