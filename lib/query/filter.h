@@ -114,7 +114,7 @@ TSCT_WING void tsct_where_free(struct tsct_where *where);
  * @which: TSCT_TRACE_*, the classes that are searched for events
  * @growing: flag: events and threads may come later, so an unknown one is not an error
  *
- * Whatever the filter names must be in the recording. To find a thread that the statedump lacks,
+ * All that the filter names must be in the recording. To find a thread that the statedump lacks,
  * reads the recording up to its first event, or to the end. The caller frees @sel, even after an
  * error. Returns 0, -ENOENT if the recording lacks an event, CPU or node, -ESRCH if it lacks a
  * thread, an error of tsct_filter_time() or of reading the recording, or -ENOMEM. @err_text

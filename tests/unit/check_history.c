@@ -775,7 +775,7 @@ static void put_hand_end(void)
 	put_hand(record, TSCT_HISTORY_LIVE);
 }
 
-/* What an OPEN states up to the last sample stays known, whatever ends it there: the end of the
+/* The times of an OPEN up to the last sample stay known after each kind of end: the end of the
  * boot, of the epoch (a step by 100 s at 1030 s) or of the counter. */
 TEST(test_last_sample)
 {
