@@ -456,6 +456,16 @@ TEST(test_system_time_of_older_events)
 	tsct_recording_free(&rec);
 }
 
+/* Prepares a recording of system time that follows @clock from its start on. */
+static void begin_system(struct tsct_tick_encoder *encoder, struct tsct_clock_copy *clock)
+{
+	make_recording(&rec, CPUS);
+	rec.timestamps = TSCT_TIMESTAMPS_SYSTEM;
+	begin_clock(clock);
+	tsct_tick_encoder_init(encoder, &rec);
+	tsct_tick_encoder_follow(encoder, clock);
+}
+
 static __u64 stated_error(const struct tsct_tick_encoder *encoder)
 {
 	struct tsct_tick_figures figures;
@@ -472,12 +482,8 @@ TEST(test_system_time_of_a_late_reader)
 	struct tsct_clock_copy clock;
 	__u64 event, bound;
 
-	make_recording(&rec, CPUS);
-	rec.timestamps = TSCT_TIMESTAMPS_SYSTEM;
-	begin_clock(&clock);
+	begin_system(&encoder, &clock);
 	rec.end = rec.begin;
-	tsct_tick_encoder_init(&encoder, &rec);
-	tsct_tick_encoder_follow(&encoder, &clock);
 	event = rec.real.as_of_cycles + 90000000000;
 	bound = tsct_clock_params_error_ps(&rec.real, event);
 	ck_assert_uint_gt(bound, rec.real.past_error_ps);
@@ -535,11 +541,7 @@ LOOP_TEST(test_system_time_after_a_disruption, 0, 2)
 	const struct tsct_clock_params *real = &rec.real;
 	__u64 event;
 
-	make_recording(&rec, CPUS);
-	rec.timestamps = TSCT_TIMESTAMPS_SYSTEM;
-	begin_clock(&clock);
-	tsct_tick_encoder_init(&encoder, &rec);
-	tsct_tick_encoder_follow(&encoder, &clock);
+	begin_system(&encoder, &clock);
 	ck_assert_uint_lt(stated_error(&encoder), UINT64_MAX);
 	event = real->base_cycles + 4000000000;
 	set_clock(&clock, event, -7000000000);
