@@ -55,7 +55,6 @@ struct loop {
 	bool has_supervisor;		/* true: systemd, or another program,
 					 * receives the messages of sd_notify() */
 	bool stop;
-	int err;			/* timekeeper's error, -errno; ends the loop */
 };
 
 /* Adds @fd to the epoll set. If @fd is -1, creating the descriptor
@@ -233,7 +232,7 @@ static int run_once(struct loop *loop)
 	/* Handles events of the epoll set before packets, because the
 	 * clock may have been set, or the counter disrupted. */
 	got = fds[0].revents ? epoll_wait(loop->epoll, events, 8, 0) : 0;
-	for (i = 0; (int)i < got && !loop->err; i++)
+	for (i = 0; (int)i < got; i++)
 		dispatch_event(loop, (enum event_kind)events[i].data.u32);
 	peers_dispatch(loop->peers, fds + 1);
 	for (i = 1; i < nr; i++)
@@ -241,9 +240,9 @@ static int run_once(struct loop *loop)
 			tick_schedule_packet(&loop->ticks, tsct_monotonic_ns(),
 					     peers_expects(loop->peers));
 	publish_urgent(loop);
-	if (!loop->err && tsct_monotonic_ns() >= tick_schedule_due(&loop->ticks))
+	if (tsct_monotonic_ns() >= tick_schedule_due(&loop->ticks))
 		tick_timekeeper(loop);
-	return loop->err;
+	return 0;
 }
 
 static int open_control(struct loop *loop, const char *run_dir)

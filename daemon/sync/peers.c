@@ -282,14 +282,11 @@ void peers_reload(struct peers *p)
 		return;
 	}
 	if (apply_config(p, config)) {
-		if (apply_config(p, old))
-			log_error("SIGHUP: restoring the previous configuration "
-				  "failed; fix the cause above and restart "
-				  "tsctraced");
+		log_error("SIGHUP: %s: not applied; %s", p->options.config,
+			  apply_config(p, old) ?
+			  "restoring the previous configuration failed; fix the cause above and"
+			  " restart tsctraced" : "the previous configuration stays in force");
 		config_free(config);
-		log_error("SIGHUP: %s: not applied; the previous configuration "
-			  "stays in force",
-			  p->options.config);
 		return;
 	}
 	config_free(old);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Wings: parts of trace-ctl that a build can leave out. With TSCT_WING, a header of the core
+ * Wings: parts of trace-ctl and tsctraced that a build can leave out. With TSCT_WING, a header of the core
  * declares the functions of a wing that the core may call; a folder of tools/wings/ defines them.
  * If the folder is not linked, their addresses are NULL: the core checks each address before a
  * call.

@@ -1149,8 +1149,10 @@ int tsct_history_load(const char *path, const __u8 boot_id[16], struct tsct_hist
 	*ret_history = NULL;
 	if (dir < 0 || fstat(dir, &st))
 		err = -errno;
-	else if (!h || (nr = scandir(path, &names, is_named, versionsort)) < 0)
+	else if (!h)
 		err = -ENOMEM;
+	else if ((nr = scandir(path, &names, is_named, versionsort)) < 0)
+		err = -errno;
 	if (err)
 		snprintf(why, size, "%s", strerror(-err));
 	first = err ? 0 : first_file(dir, names, nr, hex);
