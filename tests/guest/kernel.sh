@@ -145,25 +145,17 @@ add_drivers() {
 	mv "$new" "$1/drivers"
 }
 
-# add_packed_drivers DIR DEB: the same for the modules in the package DEB
-add_packed_drivers() {
-	local name patterns=()
+# unpack_image_package DIR DEB: the image and the network drivers, in one pass over the package
+unpack_image_package() {
+	local name patterns=("./boot/vmlinuz-*")
 
-	mkdir "$1/.modules"
+	mkdir "$1/.unpacked"
 	for name in $drivers; do patterns+=("*/kernel/*/$name.ko*"); done
 	# tar reports the drivers that are built in as not found.
-	unpack "$2" "$1/.modules" "${patterns[@]}" 2>/dev/null || true
-	add_drivers "$1" "$1/.modules" || die "$2: no network drivers found"
-	rm -rf "$1/.modules"
-}
-
-# Adds the drivers to a kernel that was fetched without drivers.
-fetch_drivers() {
-	temp=$(mktemp -d "$cache/.new.XXXXXX")
-	download "$temp" "linux-image-$(cat "$1/release")"
-	add_packed_drivers "$1" "$(echo "$temp"/linux-image-*.deb)"
-	cleanup
-	temp=
+	unpack "$2" "$1/.unpacked" "${patterns[@]}" 2>/dev/null || true
+	mv "$1"/.unpacked/boot/vmlinuz-* "$1/vmlinuz" || die "$2: no image found"
+	add_drivers "$1" "$1/.unpacked" || die "$2: no network drivers found"
+	rm -rf "$1/.unpacked"
 }
 
 # ROOT RELEASE DIR: rewrites the only absolute path in the header packages, unpacked in
@@ -198,14 +190,11 @@ fetch_debian() {
 	mapfile -t packages < <(header_packages "$release")
 	log "fetching $release"
 	download "$temp" "linux-image-$release" "${packages[@]}"
-	unpack "$(echo "$temp"/linux-image-*.deb)" "$new" "./boot/vmlinuz-*"
-	add_packed_drivers "$new" "$(echo "$temp"/linux-image-*.deb)"
+	unpack_image_package "$new" "$(echo "$temp"/linux-image-*.deb)"
 	for deb in "$temp"/linux-headers-*.deb "$temp"/linux-kbuild-*.deb; do
 		unpack "$deb" "$new" --exclude='./usr/share/*' './usr/*'
 	done
 	relocate_headers "$new" "$release" "$dir"
-	mv "$new/boot/vmlinuz-$release" "$new/vmlinuz"
-	rmdir "$new/boot"
 	ln -s "usr/src/linux-headers-$release" "$new/build"
 	echo "$release" >"$new/release"
 	[ -x "$new/build/tools/bpf/resolve_btfids/resolve_btfids" ] ||
@@ -238,10 +227,9 @@ get_debian() {
 	fi
 	dir=$cache/$release
 	old=$(readlink -f "$link" || true)
-	complete "$dir" || fetch_debian "$release" "$dir"
+	{ complete "$dir" && [ -s "$dir/drivers/order" ]; } || fetch_debian "$release" "$dir"
 	[ -s "$dir/vmlinux" ] || unpack_image "$dir"
 	[ -e "$dir/btf" ] || add_btf "$dir"
-	[ -d "$dir/drivers" ] || fetch_drivers "$dir"
 	ln -sfn "$release" "$link"
 	[ "$old" = "$dir" ] || [ "$old" = "$link" ] || rm -rf "$old"
 	echo "$dir"
