@@ -235,7 +235,7 @@ static int scan_json(struct align_input *in, FILE *file)
 			if (!has_key || !(isdigit(c) || c == '-'))
 				continue;
 		}
-		for (; isdigit(c) || (c != EOF && strchr("+-.eE", c)); c = getc_unlocked(file))
+		for (; isdigit(c) || (c > 0 && strchr("+-.eE", c)); c = getc_unlocked(file))
 			if (len < WORD_MAX - 1)
 				word[len++] = (char)c;
 		word[len] = '\0';

@@ -81,10 +81,12 @@ int send_files_count(const char *dir, unsigned int *ret_files, __u64 *ret_bytes)
 	if (err)
 		return err;
 	for (i = 0; !err && i < s->nr; i++) {
-		if (fstatat(s->dirfd, s->names[i]->d_name, &st, AT_SYMLINK_NOFOLLOW))
+		if (!fstatat(s->dirfd, s->names[i]->d_name, &st, AT_SYMLINK_NOFOLLOW)) {
+			++*ret_files;
+			*ret_bytes += (__u64)st.st_size;
+		} else if (errno != ENOENT) {	/* a removed file is not sent either */
 			err = -errno;
-		++*ret_files;
-		*ret_bytes += (__u64)st.st_size;
+		}
 	}
 	send_files_close(s);
 	return err;
