@@ -155,6 +155,8 @@ static void show_place(const char *sql, const char *place)
 	while ((*from & 0xc0) == 0x80)
 		from++;
 	end = from + strnlen(from, LINE_SHOWN);
+	while ((*end & 0xc0) == 0x80)
+		end++;
 	fputs("  ", stderr);
 	for (at = from; at < end && *at != '\n'; at++) {
 		fputc((unsigned char)*at < ' ' || *at == 0x7f ? ' ' : *at, stderr);
