@@ -37,10 +37,8 @@ int tsct_recording_writer_open(int dirfd, struct tsct_recording *rec,
 void tsct_recording_writer_follow(struct tsct_recording_writer *writer,
 				  const struct tsct_clock_copy *clock);
 
-/*
- * Set of threads whose events were written. The writer adds an event's thread if the
- * previous event has another thread; the caller takes threads out of the set.
- */
+/* Set of threads whose events were written. The writer adds an event's thread if the
+ * previous event has another thread; the caller takes threads out of the set. */
 #define TSCT_TID_NOTES_TIDS	(1U << 22) /* thread IDs of Linux are below this limit */
 #define TSCT_TID_NOTES_MAX	8192
 
