@@ -198,8 +198,8 @@ static void compare_utc(const struct merge_in *in, struct clocks *c)
 		if (ns == UINT64_MAX || is_in_holdover(rec) || (rec->merged &&
 		    (rec->compared == TSCT_COMPARED_UNKNOWN || rec->timeline.on)))
 			snprintf(c->no_utc, sizeof(c->no_utc), "%s: node %s was never"
-				 " compared with the other nodes, and no bound of its %s"
-				 " to UTC is known", in->info.path,
+				 " compared with the other nodes, and the distance of its %s"
+				 " from UTC is unknown", in->info.path,
 				 node->sync.on && *node->sync.name ? node->sync.name :
 				 node->host, is_in_holdover(rec) ?
 				 "clock, which was in holdover," : rec->timeline.on ?
@@ -524,8 +524,8 @@ static void find_series(const struct tsct_merge *m, const struct merge_in *in,
 		sent = &s->params[s->nr - 1];
 		if (s->has_params && s->node == m->axis.master)
 			set_axis(&c->axis[1], sent->base, sent->base_ns, sent->mult);
-		/* Candidate if the master's counter is unknown: the axis is then ns of cluster time,
-		 * from the base time in the last clock params of a series of sync samples. */
+		/* Candidate if the master's counter is unknown: the axis is then ns of cluster
+		 * time, from the base time in the last clock params of a series of sync samples. */
 		set_axis(&c->axis[2], (__u64)sent->base_ns, sent->base_ns, TSCT_NS_MULT);
 	}
 }

@@ -281,7 +281,7 @@ static bool judge_messages(struct tsct_merge *m, const struct tsct_message_stats
 		merge_note_once(m, "no node was shifted, although messages are received"
 				" before they were sent: %s", seen->all.beyond ?
 				"some messages are received too early by more than the error"
-				" bounds" : "too many pairs of nodes have such messages");
+				" bounds" : "too many pairs of nodes exchange messages");
 	*clean = !seen->all.within && !seen->all.beyond;
 	return seen->all.within && !wrong;
 }
