@@ -79,8 +79,8 @@ static void add_increase(__u64 *sum, uint64_t *last, uint64_t now)
 {
 	if (now > *last)
 		*sum += now - *last;
-	/* Programs can write any counts of events to the ring's memory: with a limit,
-	 * the sum of the counts of all rings does not overflow. */
+	/* Programs can write any counts of events to the ring's memory: the limit keeps the
+	 * sum of the counts of all rings from overflowing. */
 	*sum = min(*sum, TSCT_COUNT_MAX);
 	*last = now;
 }

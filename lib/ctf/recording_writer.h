@@ -30,10 +30,8 @@ struct tsct_recording_writer;
 int tsct_recording_writer_open(int dirfd, struct tsct_recording *rec,
 		     struct tsct_recording_writer **ret_writer);
 
-/*
- * tsct_recording_writer_follow - tsct_tick_encoder_follow(). Without segments, the clock params
- * rec->real are extended backwards for events from before these.
- */
+/* Uses the params and segments of @clock for the system time of later events, see
+ * tsct_tick_encoder_follow(). If this changes the description, the metadata is out of date. */
 void tsct_recording_writer_follow(struct tsct_recording_writer *writer,
 				  const struct tsct_clock_copy *clock);
 

@@ -497,7 +497,7 @@ void tsct_stream_reader_update(struct tsct_stream_reader *s, const struct tsct_r
 		       const struct tsct_stream_reader_kind *kinds);
 
 /* Reads the header of the next packet into s->head, and passes over the packet's events. Returns
- * false at the end of the file, or if the file's rest is damaged (s->spoiled). */
+ * false at the end of the file, or if the rest of the file is damaged (s->spoiled). */
 bool tsct_stream_reader_skip(struct tsct_stream_reader_dir *dir, struct tsct_stream_reader *s);
 
 /* Slow path of tsct_stream_reader_next(): a new packet, an event with strings, or damage */

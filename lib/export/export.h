@@ -148,7 +148,7 @@ struct tsct_export_slice {
 	__u32 def;		/* index of the BEGIN event's definition */
 	bool ambiguous;		/* the slice's end event may belong to another slice */
 	bool end_hidden;	/* the filter leaves out the slice's end event */
-	struct tsct_closed_span closed;	/* the members that the begin event gives */
+	struct tsct_closed_span closed;	/* has the members that the begin event determines */
 	struct tsct_trace_event begin;	/* for tsct_export_begin_of() */
 	__u8 *payload;		/* payload of `begin`, malloc'ed; NULL: the payload is in `kept` */
 	__u8 kept[48];
@@ -238,7 +238,7 @@ struct tsct_export {
 	struct tsct_identity identity;	/* names and processes of threads, from the statedump */
 	struct tsct_known known;	/* state of the present tsct_export_walk() */
 	struct tsct_known_change run;	/* change of the CPU's thread by the present event */
-	struct tsct_states states;	/* of the present walk, if x->state is set */
+	struct tsct_states states;	/* states of threads in the present walk; see state() */
 	struct tsct_threads threads;
 	/* processes of exported threads; `tid` of an entry is the process ID */
 	struct tsct_threads processes;

@@ -18,8 +18,8 @@
 /* Events that a node's recorder may have hidden: flags of tsct_known.hidden */
 enum {
 	TSCT_HIDDEN_SWITCHES = 1,	/* switches of selected threads */
-	/* ends, on a CPU other than the begin's, of calls and probes' spans, except if the
-	 * thread is known to run on the begin's CPU until the end */
+	/* ends of calls and of probes' spans, which may be on CPUs that are not recorded; but not
+	 * while the thread is known to run on the CPU of the begin */
 	TSCT_HIDDEN_ELSEWHERE = 2,
 	/* begins or ends of probes' spans, sys_enter or sys_exit: one event may be hidden without
 	 * the other. (For a call with its own definition, both or none are hidden.) */

@@ -26,7 +26,7 @@ enum tsct_span_why {
 	 * deeply */
 	TSCT_SPAN_UNKNOWN,
 	/* the end event may belong to another span: its fields match no open span of the name, or
-	 * its key is that of several, now or at an earlier end event */
+	 * several open spans have its key, now or at an earlier end event */
 	TSCT_SPAN_AMBIGUOUS,
 	TSCT_SPAN_NOT_BEGUN,	/* the span's begin event is not in the recording */
 	TSCT_SPAN_WHYS

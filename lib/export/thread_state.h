@@ -38,7 +38,7 @@ enum {
 	TSCT_PREV_PREEMPTED = 0x100,	/* another thread took the CPU */
 };
 
-/* Names of the states: "running" */
+/* Names of the states, such as "running" */
 extern const char *const tsct_state_names[TSCT_STATES];
 
 /* A time interval in which a thread had a state */
@@ -46,7 +46,7 @@ struct tsct_state_time {
 	struct tsct_thread *thread;
 	enum tsct_state state;
 	__u64 from, until;	/* ticks */
-	__u32 location;		/* of RUNNING: the CPU; else the CPU that the thread left */
+	__u32 location;		/* location of the CPU on which the thread runs, or that it left */
 	/* flag: a switch to the thread begins a RUNNING state, or ends another state */
 	bool switched;
 	/* flag: a waking begins a RUNNABLE state, or ends a BLOCKED state: by thread

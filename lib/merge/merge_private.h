@@ -28,7 +28,7 @@ struct merge_in {
 	bool opened;		/* flag: the input was open before */
 	struct stat metadata;	/* state of the file `metadata` when the input was first opened */
 
-	/* Open: */
+	/* Valid while the input is open: */
 	struct tsct_trace *trace;
 	const struct tsct_recording *rec;	/* description; NULL: the input is closed */
 	int dirfd;
@@ -78,7 +78,7 @@ enum merge_list {
 	MERGE_CLOCKS,		/* one element: clocks of all inputs (merge_axis.c) */
 	/* directories, nodes, channels (merge_identity.c) */
 	MERGE_DIRS, MERGE_HOLDERS, MERGE_HELD,
-	MERGE_CHANNELS, MERGE_TYPES,	/* each of them once (merge_define.c) */
+	MERGE_CHANNELS, MERGE_TYPES,	/* channels, event types, each once (merge_define.c) */
 	MERGE_MISSING,	/* missing_nodes of merged inputs, each text with a NUL at its end */
 	MERGE_PRESENT,		/* UUIDs of the recordings of all nodes */
 	MERGE_LINES,		/* straight clocks of inputs (merge_identity.c) */

@@ -402,7 +402,8 @@ static inline __u64 begin_comm(const struct tsct_mpi_call *call, MPI_Comm from)
 	return base;
 }
 
-/* Records the begin of a call that only @group's members make, and counts it for the new id. */
+/* Records the begin of a call that only @group's members make. Such calls are counted: the count is
+ * a part of the new communicator's id. */
 static inline __u64 begin_comm_group(const struct tsct_mpi_call *call, MPI_Comm from,
 				     MPI_Group group, int tag)
 {

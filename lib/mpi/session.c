@@ -157,7 +157,8 @@ static void report_missing(const char *ranks, double limit_s)
 	fprintf(stderr, TSCT_MPI_LIBRARY ": MPI_Init: of %d ranks, these have not loaded this"
 		" library, after %.0f s: %s; clocks are not compared, and only one end of their"
 		" messages is recorded; start all ranks with this library, by"
-		" 'trace-ctl record --ranks' or 'mpirun -x LD_PRELOAD'\n", tsct_mpi.size, limit_s, ranks);
+		" 'trace-ctl record --ranks' or 'mpirun -x LD_PRELOAD'\n", tsct_mpi.size, limit_s,
+		ranks);
 }
 
 /* Writes the ranks that are not in @present, as a list of ranges. A list that

@@ -459,7 +459,7 @@ static int check_nodes(const struct tsct_selection *sel, const struct err_buffer
 	return 0;
 }
 
-/* Marks the ranges that have @tid. Returns the number of ranges without a mark. */
+/* Marks the ranges that contain @tid. Returns the number of ranges without a mark. */
 static __u32 find_thread(const struct tsct_filter_ranges *threads, __u32 tid, bool *found)
 {
 	__u32 i, nr = 0;
