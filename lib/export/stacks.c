@@ -432,8 +432,8 @@ bool tsct_stack_counts_text(const struct tsct_stack_counts *c, unsigned int i,
 		c->of_one_function, c->untold ? 0 : c->absent, c->refused, c->missing
 	};
 	static const char *const rest[TSCT_STACK_SENTENCES] = {
-		"", "of threads without a user stack: kernel threads, idle CPUs, exits",
-		"with a stack of which the kernel refused a part, which reads [refused]",
+		"", "of threads without a user stack: kernel threads, idle CPUs, exiting threads",
+		"with a stack of which the kernel refused a part, shown as [refused]",
 		"without a stack in the recording",
 	};
 
