@@ -24,7 +24,7 @@
 /* Length of a recording, ns, below which the mean rate over the recording is less accurate
  * than the rate of the clock params in force */
 #define SHORT_NS	10000000LL
-/* Largest error in ns whose value in ps fits 64 bits */
+/* Limit of an error, ns: a sum of two such errors, in ps, fits 64 bits */
 #define WORST_NS	(INT64_MAX / 4000)
 
 struct clock_pairing {
@@ -247,10 +247,8 @@ static __u32 keep_lines(const struct tsct_recording *rec,
 	return kept;
 }
 
-/*
- * Stores in @rec the segments that were in force during the recording, and the segments of
- * earlier readings that keep_lines() selects, as far as memory permits.
- */
+/* Stores in @rec the segments that were in force during the recording, and the segments of
+ * earlier readings that keep_lines() selects, as far as memory permits. */
 static void store_lines(struct tsct_recording *rec, const struct tsct_clock_segment *lines,
 			int nr, bool live)
 {
@@ -300,11 +298,9 @@ static int read_lines(struct tsct_recording *rec, struct clock_pairing *p,
 	return nr;
 }
 
-/*
- * Begins a pairing, and raises the bound of the skew in @rec. The clock has the skews of its
+/* Begins a pairing, and raises the bound of the skew in @rec. The clock has the skews of its
  * present epoch only, but each pairing reads the segments of earlier epochs again: so all
- * segments get the largest skew of all epochs so far.
- */
+ * segments get the largest skew of all epochs so far. */
 static void begin_pairing(struct tsct_recording *rec, const struct tsct_clock *clock,
 			  const struct tsct_clock_state *state, struct clock_pairing *ret)
 {

@@ -14,7 +14,8 @@
 #include "syscall_event.h"
 #include "recording_writer.h"
 
-#define BATCH		4096	/* largest number of events taken from a CPU per pass */
+/* number of events after which a pass goes on to the next CPU; may be exceeded by one packet */
+#define BATCH		4096
 /* number of events taken before their space in the ring is released to writers */
 #define RELEASE		256
 #define AHEAD_NS	1000000	/* largest accepted lead of an event over present time, ns */
@@ -78,8 +79,8 @@ static void add_increase(__u64 *sum, uint64_t *last, uint64_t now)
 {
 	if (now > *last)
 		*sum += now - *last;
-	/* Programs can write any counts of events to the ring's memory: with a limit,
-	 * the sum of the counts of all rings does not overflow. */
+	/* Programs can write any counts of events to the ring's memory: the limit keeps the
+	 * sum of the counts of all rings from overflowing. */
 	*sum = min(*sum, TSCT_COUNT_MAX);
 	*last = now;
 }
@@ -98,21 +99,17 @@ static void count_losses(struct tsct_drain *d, __u32 cpu)
 	add_increase(&cause[TSCT_LOSS_OVERRUN], &last->overrun, now.overrun);
 	add_increase(&cause[TSCT_LOSS_BROKEN], &last->broken, now.broken);
 	add_increase(&ring->broken_places, &last->broken_places, now.broken_places);
-	/*
-	 * published_end counts the events that the reader has passed. Once the ring is
+	/* published_end counts the events that the reader has passed. Once the ring is
 	 * empty, published_end is the ring's own count of published events, which does
-	 * not depend on the reader's counters.
-	 */
+	 * not depend on the reader's counters. */
 	ring->published_end = count_passed(&now);
 	if (!now.unread && !d->rings[cpu].done)
 		ring->published_end = now.published;
 }
 
-/*
- * Called after the reader has passed an event from before the recording: sets
+/* Called after the reader has passed an event from before the recording: sets
  * published_begin of the ring to the number of passed events, and the ring's numbers of
- * overwritten and broken events to 0, because these losses are from before the recording.
- */
+ * overwritten and broken events to 0, because these losses are from before the recording. */
 static void begin_behind(struct tsct_drain *d, __u32 cpu)
 {
 	const struct tsct_ring_stat *now = tsct_reader_progress(d->reader, cpu);
@@ -147,10 +144,8 @@ static int take_event(struct tsct_drain *d, const struct tsct_event *event)
 	if (unlikely(event->cycles > d->now)) {
 		d->now = tsct_clock_cycles(d->clock);
 		if (event->cycles > d->now && event->cycles - d->now > d->ahead) {
-			/*
-			 * An event in the future is not written: the events after it
-			 * would be out of order.
-			 */
+			/* An event in the future is not written: the events after it
+			 * would be out of order. */
 			causes_of(d, event->cpu)[TSCT_LOSS_DISORDER]++;
 			return 0;
 		}
@@ -169,11 +164,9 @@ static int take_event(struct tsct_drain *d, const struct tsct_event *event)
 	return tsct_recording_writer_event(d->writer, d->stream, event);
 }
 
-/*
- * Writes the next events of a ring, up to the first one that needs take_event(), and moves the
+/* Writes the next events of a ring, up to the first one that needs take_event(), and moves the
  * reader past the written events. @until: highest counter value of an event to take. Returns 0 or
- * -errno.
- */
+ * -errno. */
 static int take_records(struct tsct_drain *d, __u32 cpu, __u64 until,
 			struct tsct_records_done *ret_done)
 {
@@ -194,10 +187,8 @@ static int take_records(struct tsct_drain *d, __u32 cpu, __u64 until,
 	return err;
 }
 
-/*
- * Returns true if the next event of a ring is after @until, the end of the recording. That
- * event stays in the ring for the channel's next reader.
- */
+/* Returns true if the next event of a ring is after @until, the end of the recording. That
+ * event stays in the ring for the channel's next reader. */
 static bool is_past(struct tsct_drain *d, __u32 cpu, __u64 until)
 {
 	const struct tsct_event *next;
@@ -207,11 +198,9 @@ static bool is_past(struct tsct_drain *d, __u32 cpu, __u64 until)
 		next->cycles > until;
 }
 
-/*
- * Sets the lower limit of the times of the ring's later events, cycles. The limit is
+/* Sets the lower limit of the times of the ring's later events, cycles. The limit is
  * @last, the time of the last taken event, because events of a ring are in order, but at
- * most @now. If the ring is @empty, the limit is at least @now minus SETTLE_NS.
- */
+ * most @now. If the ring is @empty, the limit is at least @now minus SETTLE_NS. */
 static void settle_ring(const struct tsct_drain *d, struct drain_ring *ring, __u64 last,
 			bool empty, __u64 now)
 {
@@ -324,10 +313,8 @@ int tsct_drain_oldest(struct tsct_channel *channel, __u64 *ret_cycles)
 	return err < 0 ? err : 0;
 }
 
-/*
- * Sets published_begin of a ring to the number of events overwritten before a snapshot's copy:
- * these events are older than all events in the copy, so they are not lost.
- */
+/* Sets published_begin of a ring to the number of events overwritten before a snapshot's copy:
+ * these events are older than all events in the copy, so they are not lost. */
 static void begin_here(struct tsct_drain *d, __u32 cpu)
 {
 	const struct tsct_ring_stat *now = tsct_reader_progress(d->reader, cpu);

@@ -469,8 +469,8 @@ static const struct tsct_metadata_item holds_items[] = {
 
 /* ---- statedump ------------------------------------------------------------------ */
 
-/* Makes the last stream class that of the statedump. Before this key, the reader
- * takes the class for a channel's; older versions always do. */
+/* Makes the last stream class that of the statedump. Until this key is read, the class counts
+ * as a channel's; older versions do not know the key. */
 static int store_statedump(struct tsct_recording *rec, __u64 class)
 {
 	if (rec->statedump || class + 1 != rec->nr_streams || tsct_recording_has_samples(rec))

@@ -21,10 +21,8 @@ enum tsct_metadata_field {
 	TSCT_METADATA_CHANNEL_NAME,	/* name of a channel, a char[TSCT_NAME_MAX] */
 };
 
-/*
- * Description of one "name=value" in the text of a key that has several such items. The
- * item's value is a field of the struct that the key describes.
- */
+/* Description of one "name=value" in the text of a key that has several such items. The
+ * item's value is a field of the struct that the key describes. */
 struct tsct_metadata_item {
 	const char *name;
 	enum tsct_metadata_field field;
@@ -90,20 +88,16 @@ struct tsct_metadata_key {
 	 * at offset flag_at is 0 */
 	bool omit_zero;
 	__u32 flag_at;
-	/*
-	 * store() stores a number that affects other fields, check() checks a stored
+	/* store() stores a number that affects other fields, check() checks a stored
 	 * value; either may be NULL. Both return 0; -EINVAL: malformed; -ERANGE:
-	 * impossible; -EILSEQ: out of order; or -ENOMEM.
-	 */
+	 * impossible; -EILSEQ: out of order; or -ENOMEM. */
 	int (*store)(struct tsct_recording *rec, __u64 number);
 	int (*check)(const struct tsct_recording *rec, void *value);
 };
 
-/*
- * Groups of keys that are written together. Each group describes one kind of struct, the group's
+/* Groups of keys that are written together. Each group describes one kind of struct, the group's
  * object. In a merged recording the keys of node groups begin with "node_<index>_". If there are
- * several objects, keys end with the object's index, "_<index>", or with two indices.
- */
+ * several objects, keys end with the object's index, "_<index>", or with two indices. */
 enum tsct_metadata_group_id {
 	/* The groups HEAD, MERGED, SINGLE, RECORDING, COUNTER, MESSAGES and STATEDUMP
 	 * describe a struct tsct_recording. */
@@ -120,7 +114,7 @@ enum tsct_metadata_group_id {
 	TSCT_METADATA_CORRECTION, /* keys of a node's mapping, in merged recordings */
 	/* keys of a struct tsct_location, by index, in merged recordings */
 	TSCT_METADATA_LOCATION,
-	/* metadata keys with statistics of all messages, in merged recordings */
+	/* keys of the statistics of all messages, in merged recordings */
 	TSCT_METADATA_MESSAGES,
 	/* keys of a struct tsct_message_pair_stats, by index */
 	TSCT_METADATA_MESSAGE_PAIR,

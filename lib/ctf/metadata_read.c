@@ -137,10 +137,8 @@ static bool unescape(const char **at, char *to)
 	return true;
 }
 
-/*
- * Parses a line, <tab>key = "text"; or <tab>key = 123; and moves to the next line. The caller
- * frees @e->value even after an error. Returns 0; -EINVAL, with an error text; or -ENOMEM.
- */
+/* Parses a line, <tab>key = "text"; or <tab>key = 123; and moves to the next line. The caller
+ * frees @e->value even after an error. Returns 0; -EINVAL, with an error text; or -ENOMEM. */
 static int parse_line(struct env_reader *r, struct env_line *e)
 {
 	size_t line_len = strcspn(r->at, "\n"), len;
@@ -476,11 +474,9 @@ find_key(const char *name, bool of_node, enum tsct_metadata_group_id *ret_group,
 	return NULL;
 }
 
-/*
- * Finds the object that the key belongs to, or creates it if this key is the first of
+/* Finds the object that the key belongs to, or creates it if this key is the first of
  * the object. Returns 0; -ENOENT: no such object; -EILSEQ: the line is out of order; -ENOSPC:
- * too many objects; or -ENOMEM.
- */
+ * too many objects; or -ENOMEM. */
 static int find_object(struct env_reader *r, enum tsct_metadata_group_id group,
 		       const struct tsct_metadata_key *key, const __u32 *indices,
 		       void **ret_object)
@@ -500,10 +496,8 @@ static int find_object(struct env_reader *r, enum tsct_metadata_group_id group,
 		return 0;
 	case TSCT_METADATA_SYNC:
 		*ret_object = node;
-		/*
-		 * Keys of the stream class of sync samples have set sync.on. A merged
-		 * recording has no such class: there, the key sync_node sets sync.on.
-		 */
+		/* Keys of the stream class of sync samples have set sync.on. A merged
+		 * recording has no such class: there, the key sync_node sets sync.on. */
 		if (rec->merged && !strcmp(key->name, "sync_node"))
 			node->sync.on = 1;
 		return node->sync.on ? 0 : -EILSEQ;

@@ -62,7 +62,8 @@ void tsct_tsdl_put_head(FILE *to, const __u8 uuid[16])
 			" := %c%d%s_t;\n", 8 << i % 4, sign, i & 8 ? " base = 16;" : "",
 			i & 4 ? 's' : 'u', 8 << i % 4, i & 8 ? "_x" : "");
 	}
-	fputs("typealias integer { size = 8; align = 8; signed = false; encoding = UTF8; } := char_t;\n"
+	fputs("typealias integer { size = 8; align = 8; signed = false; encoding = UTF8; }"
+	      " := char_t;\n"
 	      "typealias floating_point { exp_dig = 8; mant_dig = 24; align = 8; } := f32_t;\n"
 	      "typealias floating_point { exp_dig = 11; mant_dig = 53; align = 8; } := f64_t;\n\n"
 	      "trace {\n\tmajor = 1;\n\tminor = 8;\n\tuuid = \"", to);
@@ -514,10 +515,8 @@ static int write_environment(FILE *to, const struct tsct_recording *rec,
 
 /* ---- clock, streams and events ---------------------------------------------- */
 
-/*
- * The clock's UUID is made of the boot ID and the unit of ticks, so that recordings of one
- * boot share a clock in every CTF reader. A merged recording has a clock of its own.
- */
+/* The clock's UUID is made of the boot ID and the unit of ticks, so that recordings of one
+ * boot share a clock in every CTF reader. A merged recording has a clock of its own. */
 static void put_clock(FILE *to, const struct tsct_recording *rec,
 		      const struct tsct_ctf_clock *clock)
 {

@@ -410,7 +410,7 @@ char *tsct_recorded_rings(const struct tsct_recorded_node *node)
 
 	if (node->attach.end_ns)
 		snprintf(attached, sizeof(attached), "; attaching kernel events took %.3f s,"
-			 " before the begin", attach_s);
+			 " before the recording began", attach_s);
 	return asprintf(&text, "%s%s%s%s", node->provider, node->rings ? ": " : "",
 			node->rings ? node->rings : "", attached) < 0 ? NULL : text;
 }

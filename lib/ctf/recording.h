@@ -14,7 +14,7 @@
 #include "lib/core/event_def.h"
 #include "lib/core/port.h"
 
-/* Cause of an event's absence from the recording */
+/* Reason why an event is not in the recording */
 enum tsct_loss_cause {
 	TSCT_LOSS_FULL,	/* the causes FULL to REFUSED are TSCT_LOST_* of abi.h */
 	TSCT_LOSS_TOO_BIG,
@@ -45,17 +45,15 @@ struct tsct_loss {
 	__u64 no_ring;
 };
 
-/*
- * Largest number of events, packets or losses that is accepted for one stream file, so
- * that the sum over 65536 files does not overflow
- */
+/* Largest number of events, packets or losses that is accepted for one stream file, so
+ * that the sum over 65536 files does not overflow */
 #define TSCT_COUNT_MAX	(UINT64_MAX / 65536)
 
 __u64 tsct_loss_total(const struct tsct_loss *loss);
 
 /*
- * Numbers of the events ever published in a ring, as the ring's head and blocks count
- * them. In a complete recording, this holds exactly:
+ * Numbers of events ever published in a ring, as counted in the ring's head and blocks.
+ * In a complete recording, this equation holds exactly:
  *
  *	published_end - published_begin = counts.events + events lost by OVERRUN, BROKEN,
  *		UNDEFINED, MALFORMED, DISORDER, UNWRITTEN, TRUNCATED, DAMAGED
@@ -122,10 +120,8 @@ enum tsct_sync_role {
 	TSCT_SYNC_CHILD,	/* node that synchronizes with a master */
 	/* node whose counter is the timeline, so it has no sync samples */
 	TSCT_SYNC_MASTER,
-	/*
-	 * Node of a synced-cluster, in which CLOCK_REALTIME is the same on all nodes,
-	 * so there are no samples. Each node has a counter of its own.
-	 */
+	/* Node of a synced-cluster, in which CLOCK_REALTIME is the same on all nodes,
+	 * so there are no samples. Each node has a counter of its own. */
 	TSCT_SYNC_SHARED,
 	TSCT_SYNC_ROLE_NR,
 };
@@ -175,10 +171,8 @@ struct tsct_recorded_correction {
 	__u64 kept, dropped;	/* numbers of samples used, and rejected as outliers */
 	/* number of raised ticks; largest raise, ticks: see tsct_mapping_cursor_next() */
 	__u64 monotonic_fixups, fixup_max;
-	/*
-	 * Root mean square of the differences between the used samples and the fit, ps; not a
-	 * bound. Valid if has_residual is set: older versions did not write residual_ps.
-	 */
+	/* Root mean square of the differences between the used samples and the fit, ps; not a
+	 * bound. Valid if has_residual is set: older versions did not write residual_ps. */
 	__u64 residual_ps;
 	__u32 has_residual;
 	/* time added to all times of the node, ns, because messages would otherwise be
@@ -189,10 +183,8 @@ struct tsct_recorded_correction {
 	struct tsct_recorded_bound bounds[TSCT_RECORDED_BOUNDS_MAX];
 };
 
-/*
- * Bound of the distance of a node's CLOCK_REALTIME from UTC, as the kernel or ClockBound
- * stated it while recording; valid from `tick` until the tick of the node's next such bound
- */
+/* Bound of the distance of a node's CLOCK_REALTIME from UTC, as the kernel or ClockBound
+ * stated it while recording; valid from `tick` until the tick of the node's next such bound */
 struct tsct_recorded_utc {
 	__u64 tick;
 	__u64 error_ns;	/* bound, ns; UINT64_MAX: none was stated for a part of the time */
@@ -213,7 +205,7 @@ struct tsct_recorded_cpu {
 	__u32 memory_node, package, core;
 };
 
-/* Selections that a recorder got, as texts of options on its command line */
+/* Selections made for a recording: texts of the recorder's command-line options */
 enum tsct_requested {
 	/* kernel events, groups and probes; "user": only events of programs */
 	TSCT_REQUEST_EVENTS,
@@ -227,7 +219,7 @@ enum tsct_requested {
 	TSCT_REQUEST_RATE_LIMIT,
 	TSCT_REQUEST_STACKS,	/* events with stacks; "all": all events that can have a stack */
 	TSCT_REQUEST_USER_EVENTS,	/* patterns of the typed events of the command */
-	TSCT_REQUEST_COPIED,	/* in snapshots: unknown filters of the recorder hid events */
+	TSCT_REQUEST_COPIED,	/* in snapshots: filters hid events; their options are unknown */
 	TSCT_REQUEST_NR,
 };
 
@@ -244,10 +236,8 @@ struct tsct_recorded_attach {
 	__s64 begin_ns, end_ns;
 };
 
-/*
- * A recording of a machine. A recorder describes the machine on which it runs; a merged
- * recording has the nodes of all inputs, of which several may be of one machine.
- */
+/* A recording of a machine. A recorder describes the machine on which it runs; a merged
+ * recording has the nodes of all inputs, of which several may be of one machine. */
 struct tsct_recorded_node {
 	/* index + 1 of the first recording of the same machine; 0: this is the first. Events of
 	 * all recordings of a machine have the index of the first one as their node */
@@ -317,11 +307,9 @@ struct tsct_location {
 	__u32 node, cpu;
 };
 
-/*
- * Definition of the ticks of a merged recording, so that further recordings can be
+/* Definition of the ticks of a merged recording, so that further recordings can be
  * merged with that recording. If `on` is 0, there is no common timeline: ticks are by
- * each node's own clock, and all fields but `hz` are 0.
- */
+ * each node's own clock, and all fields but `hz` are 0. */
 struct tsct_recorded_timeline {
 	__u32 on;		/* flag: the ticks are of a common timeline */
 	__u32 number;		/* number of the timeline, given by the master */
@@ -492,10 +480,8 @@ struct tsct_recording {
 	/* number of ticks by which `end` is after the end in the metadata; 0, except in an
 	 * incomplete recording that was read: its `end` is the end of its last packet */
 	__u64 unstated;
-	/*
-	 * While recording: the tick until which the error bound in the metadata holds;
-	 * the metadata is written again before that tick.
-	 */
+	/* While recording: the tick until which the error bound in the metadata holds;
+	 * the metadata is written again before that tick. */
 	__u64 until;
 	struct tsct_clock_params real;
 	__u32 real_epoch;	/* epoch of the clock in which `real` is valid */
@@ -511,11 +497,9 @@ struct tsct_recording {
 	__u32 nr_segments;
 	/* error bounds of the recording's times, made of `real` and `segments` */
 	struct tsct_error_bounds errors;
-	/*
-	 * Bound of the difference between the counter of an event's CPU and the counter
+	/* Bound of the difference between the counter of an event's CPU and the counter
 	 * of the clock, ns; 0: all CPUs are in step. The bounds of `real` and `segments`
-	 * include this difference.
-	 */
+	 * include this difference. */
 	__u64 skew_ns;
 	/* while recording: cycles of the clock's last sample when `segments` were read */
 	__u64 sampled_cycles;
@@ -597,16 +581,12 @@ int tsct_recording_locate(struct tsct_recording *rec, __u32 nr_locations);
  * class, -EINVAL or -ENOMEM. */
 int tsct_recording_add_stream(struct tsct_recording *rec, const char *name);
 
-/*
- * Adds the stream class of the statedump, after the classes of all channels. Returns 0;
- * -EINVAL: @rec has no channel, or has a statedump or sync samples already; or -ENOMEM.
- */
+/* Adds the stream class of the statedump, after the classes of all channels. Returns 0;
+ * -EINVAL: @rec has no channel, or has a statedump or sync samples already; or -ENOMEM. */
 int tsct_recording_add_statedump(struct tsct_recording *rec, const char *name);
 
-/*
- * Adds the stream class of sync samples, after all others. nr_streams and all sums of events do not
- * include this class. Returns 0; -EINVAL: @rec is merged, or has such a class; or -ENOMEM.
- */
+/* Adds the stream class of sync samples, after all others. nr_streams and all sums of events do not
+ * include this class. Returns 0; -EINVAL: @rec is merged, or has such a class; or -ENOMEM. */
 int tsct_recording_add_sync(struct tsct_recording *rec, const char *name);
 
 /* Removes the stream class of sync samples; call it before opening a writer. */
@@ -790,11 +770,9 @@ __u32 tsct_recording_last_cpu(const struct tsct_recording *rec);
 void tsct_recording_file(const struct tsct_recording *rec, __u32 stream,
 			 __u32 location, char ret_name[TSCT_FILE_NAME_MAX]);
 
-/*
- * Adds a copy of a checked event definition. Returns 0, even if an equal definition
+/* Adds a copy of a checked event definition. Returns 0, even if an equal definition
  * exists; -EEXIST: the ID has a different definition; -EINVAL: the ID is below
- * TSCT_ID_FIRST; or -ENOMEM.
- */
+ * TSCT_ID_FIRST; or -ENOMEM. */
 int tsct_recording_add_def(struct tsct_recording *rec, __u32 stream,
 			   const struct tsct_event_def *def);
 
@@ -815,8 +793,8 @@ tsct_recording_def(const struct tsct_recording *rec, __u32 stream, __u32 id)
 }
 
 /* Sentence on the operations that are missing from a recording with events sys_io_uring_* */
-#define TSCT_IO_URING_TEXT "operations that programs leave to io_uring are not system calls, so they" \
-	" are missing here; record the events 'io_uring:*' to see them"
+#define TSCT_IO_URING_TEXT "operations that programs leave to io_uring are not system calls," \
+	" so they are missing here; record the events 'io_uring:*' to see them"
 
 /* Returns a malloc'ed text: the provider of a node's rings, the rings' sizes, and the time that
  * attaching of kernel events took; NULL: out of memory. */
@@ -835,11 +813,9 @@ __u64 tsct_recording_limited(const struct tsct_recording *rec, __u32 node);
 void tsct_recording_loss(const struct tsct_recording *rec, int stream,
 			 struct tsct_loss *ret_loss);
 
-/*
- * Sums of event counts over all locations of channel @stream, or of all channels if
+/* Sums of event counts over all locations of channel @stream, or of all channels if
  * @stream is -1; in each ring, published must equal recorded + lost. Valid for complete
- * recordings, as counts are not updated while recording.
- */
+ * recordings, as counts are not updated while recording. */
 struct tsct_balance {
 	__u64 published;	/* number of events published during the recording */
 	__u64 recorded;		/* number of published events that are in the files */
@@ -857,8 +833,8 @@ struct tsct_balance {
 void tsct_recording_balance(const struct tsct_recording *rec, int stream,
 			    struct tsct_balance *ret_balance);
 
-/* Returns the number of events of a channel that a flight recorder overwrote before the files
- * were written. */
+/* Returns the number of events of a channel that were overwritten before a snapshot copied its
+ * rings; valid for snapshots only. */
 __u64 tsct_recording_overwritten(const struct tsct_recording *rec, __u32 stream);
 
 /* Returns the largest max_per_tick of all files; for complete recordings. */
@@ -915,21 +891,17 @@ static inline bool tsct_ctf_is_syscall(const struct tsct_field *field)
 /* Version of the metadata's format; versions 1 and 2 cannot be read. */
 #define TSCT_META_FORMAT	"3"
 
-/*
- * First and last lines of the metadata, which are comments to other CTF readers.
- * If the last line is missing, the metadata was cut off.
- */
+/* First and last lines of the metadata, which are comments to other CTF readers.
+ * If the last line is missing, the metadata was cut off. */
 #define TSCT_META_BEGIN	"/* CTF 1.8 */\n/* A recording by tsctrace */\n"
 #define TSCT_META_END	"\n/* The recording's metadata ends here */\n"
 
 /* Writes the metadata as text. Returns 0; -EINVAL: invalid clock params; or -errno. */
 int tsct_meta_write(const struct tsct_recording *rec, FILE *to);
 
-/*
- * Part of a recording's nodes and locations: the description of a merged recording may be
+/* Part of a recording's nodes and locations: the description of a merged recording may be
  * divided among several processes. The metadata has sections in which all parts follow one
- * another: nodes, locations, and for each stream class the counts of its files.
- */
+ * another: nodes, locations, and for each stream class the counts of its files. */
 struct tsct_meta_part {
 	/* indices of the part's first node and location among those of all parts */
 	__u32 first_node, first_location;
@@ -975,11 +947,9 @@ __u32 tsct_tsdl_syscall_types(const struct tsct_event_def *def);
 void tsct_tsdl_put_event(FILE *to, const struct tsct_event_def *def, __u32 stream, __u32 id,
 			 const char *context);
 
-/*
- * Parses metadata. @text: @len untrusted bytes and a NUL; @rec: must be freed even after an
+/* Parses metadata. @text: @len untrusted bytes and a NUL; @rec: must be freed even after an
  * error. Returns 0; -ENOMSG: not a tsctrace recording; -EINVAL: damaged metadata; or -ENOMEM.
- * @err_text describes -ENOMSG and -EINVAL, with the number of the line if there is one.
- */
+ * @err_text describes -ENOMSG and -EINVAL, with the number of the line if there is one. */
 int tsct_meta_parse(const char *text, size_t len, struct tsct_recording *rec,
 		    char *err_text, size_t err_size);
 

@@ -127,11 +127,9 @@ static __u32 find_epoch(const struct tsct_recording *rec)
 	return epoch;
 }
 
-/*
- * Sets the range of ticks for which rec->real states a bound: the epoch of rec->real. If the
+/* Sets the range of ticks for which rec->real states a bound: the epoch of rec->real. If the
  * recording goes on after that epoch, the range ends with the epoch's last sample, where a line
- * ends: rec->real itself may end later, at a tick without a sample.
- */
+ * ends: rec->real itself may end later, at a tick without a sample. */
 static void set_range(struct tsct_recording *rec, __u32 epoch)
 {
 	struct tsct_error_bounds *bounds = &rec->errors;
@@ -276,11 +274,9 @@ static bool line_covers(const struct tsct_clock_segment *line, __u64 tick)
 	return line->base_cycles <= tick && tick <= line->until_cycles;
 }
 
-/*
- * Makes the piece of ticks @from to @until, in which no line begins or ends. Returns false if
+/* Makes the piece of ticks @from to @until, in which no line begins or ends. Returns false if
  * no line states a bound there. Times of different epochs cannot be compared: where rec->real
- * states a bound, only lines of its epoch are used; elsewhere only lines of the latest epoch.
- */
+ * states a bound, only lines of its epoch are used; elsewhere only lines of the latest epoch. */
 static bool make_piece(const struct stated *s, __u32 first, __u64 from, __u64 until,
 		       struct tsct_error_piece *ret)
 {

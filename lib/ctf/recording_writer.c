@@ -384,11 +384,9 @@ static inline const void *check_payload(const struct tsct_stream_reader_kind *ki
 	return tsct_event_def_check_payload(kind->def, copy, len) ? NULL : copy;
 }
 
-/*
- * Encodes records into the open packet of @f, up to the first record that needs
+/* Encodes records into the open packet of @f, up to the first record that needs
  * tsct_recording_writer_event(). `sw` and `resolution` are copies, which the compiler can
- * keep in registers.
- */
+ * keep in registers. */
 static struct tsct_records_done encode_records(struct tsct_recording_writer *w,
 					       const struct tsct_record_batch *batch,
 					       struct writer_file *f)
@@ -641,11 +639,9 @@ static int finish_files(struct tsct_recording_writer *w)
 	return err;
 }
 
-/*
- * The metadata has the number of events lost on a full disk. If there is no room for
+/* The metadata has the number of events lost on a full disk. If there is no room for
  * the metadata, removing the progress file may free enough, so the metadata is written
- * again.
- */
+ * again. */
 int tsct_recording_writer_finish(struct tsct_recording_writer *w)
 {
 	int err = finish_files(w), err2;

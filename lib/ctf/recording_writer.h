@@ -30,17 +30,13 @@ struct tsct_recording_writer;
 int tsct_recording_writer_open(int dirfd, struct tsct_recording *rec,
 		     struct tsct_recording_writer **ret_writer);
 
-/*
- * tsct_recording_writer_follow - tsct_tick_encoder_follow(). Without segments, the clock params
- * rec->real are extended backwards for events from before these.
- */
+/* Uses the params and segments of @clock for the system time of later events, see
+ * tsct_tick_encoder_follow(). If this changes the description, the metadata is out of date. */
 void tsct_recording_writer_follow(struct tsct_recording_writer *writer,
 				  const struct tsct_clock_copy *clock);
 
-/*
- * Set of threads whose events were written. The writer adds an event's thread if the
- * previous event has another thread; the caller takes threads out of the set.
- */
+/* Set of threads whose events were written. The writer adds an event's thread if the
+ * previous event has another thread; the caller takes threads out of the set. */
 #define TSCT_TID_NOTES_TIDS	(1U << 22) /* thread IDs of Linux are below this limit */
 #define TSCT_TID_NOTES_MAX	8192
 

@@ -69,10 +69,8 @@ const char *tsct_sample_check(const struct tsct_sync_sample *s)
 		return "too many hops from the master";
 	if (!mult)
 		return "counter of rate 0";
-	/*
-	 * Rates of a counter from 10 MHz to 100 GHz are valid, as for clocks and merged
-	 * timelines.
-	 */
+	/* Rates of a counter from 10 MHz to 100 GHz are valid, as for clocks and merged
+	 * timelines. */
 	if (mult < TSCT_NS_MULT / 100 || mult > TSCT_NS_MULT * 100)
 		return "impossible rate of the counter";
 	/* Limit of the error's growth: 4 s per second, which no real clock reaches */

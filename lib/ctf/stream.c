@@ -13,23 +13,17 @@
 #include "stream.h"
 #include "ticks.h"
 
-/*
- * Size of the buffer, bytes: room for completed packets of less than TSCT_PACKET_FULL
- * bytes, and for an open packet that exceeds TSCT_PACKET_FULL by one event
- */
+/* Size of the buffer, bytes: room for completed packets of less than TSCT_PACKET_FULL
+ * bytes, and for an open packet that exceeds TSCT_PACKET_FULL by one event */
 #define ROOM	(2 * TSCT_PACKET_FULL + TSCT_CTF_PAYLOAD_MAX + \
 		 TSCT_DELTA_ROOM + sizeof(struct tsct_packet))
 
-/*
- * Largest accepted packet, bytes. tsctrace only writes smaller packets; a damaged
- * header must not cause a huge allocation.
- */
+/* Largest accepted packet, bytes. tsctrace only writes smaller packets; a damaged
+ * header must not cause a huge allocation. */
 #define PACKET_BYTES_MAX	(16ULL << 20)
 
-/*
- * Size of the part of a file that is sent to the disk at once, and size of a file's end
- * that stays in the page cache, bytes
- */
+/* Size of the part of a file that is sent to the disk at once, and size of a file's end
+ * that stays in the page cache, bytes */
 #define WRITEBACK	(4ULL << 20)
 #define CACHED		(16ULL << 20)
 #define SYS_cachestat_	451		/* older headers lack SYS_cachestat */
@@ -126,11 +120,9 @@ static int open_file(const struct tsct_stream_writer *w)
 	return fd < 0 ? -errno : fd;
 }
 
-/*
- * Returns true if no page of a part of a file is dirty or under writeback. Otherwise
+/* Returns true if no page of a part of a file is dirty or under writeback. Otherwise
  * posix_fadvise() would wait for kernel threads on all CPUs. Returns false on kernels
- * before 6.5, which have no cachestat().
- */
+ * before 6.5, which have no cachestat(). */
 static bool is_written(int fd, __u64 from, __u64 to)
 {
 	struct {
@@ -417,10 +409,8 @@ static int open_stream(struct tsct_stream_reader_dir *dir, struct tsct_stream_re
 	return -1;
 }
 
-/*
- * Returns true if the next packet of a live recording is in the file, and may be read.
- * A partial packet is still being written, or will be removed because the disk is full.
- */
+/* Returns true if the next packet of a live recording is in the file, and may be read.
+ * A partial packet is still being written, or will be removed because the disk is full. */
 static bool is_readable(const struct tsct_stream_reader_dir *dir,
 			const struct tsct_stream_reader *s, int fd)
 {
@@ -511,9 +501,7 @@ tsct_stream_reader_kinds(const struct tsct_stream_class *class)
 	return kinds;
 }
 
-/*
- * Decodes the packet's next event. Returns NULL, or the reason why the event is invalid.
- */
+/* Decodes the packet's next event. Returns NULL, or the reason why the event is invalid. */
 static const char *decode_event(struct tsct_stream_reader *s)
 {
 	const __u8 *at = s->packet + s->at;
@@ -595,11 +583,9 @@ int tsct_stream_reader_next_slow(struct tsct_stream_reader_dir *dir,
 
 	if (ret || dir->live_until)
 		return ret;
-	/*
-	 * At the end of the file: compares the number of events with the recorder's
+	/* At the end of the file: compares the number of events with the recorder's
 	 * counts. Only the counts reveal a file that was cut off between packets, or
-	 * that is missing, and the number of events lost to damage within the file.
-	 */
+	 * that is missing, and the number of events lost to damage within the file. */
 	events = tsct_stream_reader_events(s);
 	if (!s->spoiled)
 		how = s->packets ? "ends early; " : "empty or missing; ";

@@ -110,16 +110,12 @@ static inline int tsct_delta_put(struct tsct_delta *delta, __u8 *to, __u32 id,
 	return (int)at;
 }
 
-/*
- * Sizes of event headers without a thread ID, in bytes: byte N of this number is the
- * size if bits 0-2 of the header (its form) are N.
- */
+/* Sizes of event headers without a thread ID, in bytes: byte N of this number is the
+ * size if bits 0-2 of the header (its form) are N. */
 #define TSCT_DELTA_SIZES_	0x0b07050409050302ULL
 
-/*
- * Reads an event header; TSCT_DELTA_ROOM bytes must be readable. The header's size is computed
- * without the tick, so the CPU can go on to the next event before it has the tick.
- */
+/* Reads an event header; TSCT_DELTA_ROOM bytes must be readable. The header's size is computed
+ * without the tick, so the CPU can go on to the next event before it has the tick. */
 static inline int tsct_delta_get_room_(struct tsct_delta *delta, const __u8 *from,
 				       __u32 *ret_id)
 {
@@ -245,11 +241,10 @@ static inline int tsct_tick_resolution_tick(struct tsct_tick_resolution *res,
 
 /* ---- writing -------------------------------------------------------------- */
 
-/*
- * A stream writer assembles packets and appends them to a file. If packets cannot be
+/* A stream writer assembles packets and appends them to a file. If packets cannot be
  * written completely, the file is truncated to its size before the failed write.
- * Recorder and merge have one stream writer per stream class and location.
- */
+ * Recorder and merge have one stream writer per stream class and location. */
+
 /* File to be written, and values that all of its packet headers have. Texts are not copied. */
 struct tsct_stream_writer_file {
 	int dirfd;
@@ -357,11 +352,9 @@ static inline void tsct_stream_writer_copy_(__u8 *to, const void *from, __u32 le
 int tsct_stream_writer_put_first_(struct tsct_stream_writer *w, __u32 id, __u64 tick, __u32 tid,
 			const void *payload, __u32 len);
 
-/*
- * Adds an event that is not the first of its packet, for tsct_stream_writer_put() and for
+/* Adds an event that is not the first of its packet, for tsct_stream_writer_put() and for
  * loops over many events: always inline, so that the compiler can keep a copy of the
- * writer's state in registers.
- */
+ * writer's state in registers. */
 static inline __attribute__((always_inline)) int
 tsct_stream_writer_put_next_(struct tsct_stream_writer *w, __u32 id, __u64 tick, __u32 tid,
 			     const void *payload, __u32 len)
@@ -449,10 +442,8 @@ struct tsct_stream_reader {
 	__u32 nr_kinds;
 	/* shifts from file tick to source tick: tick = file_tick << up >> down */
 	__u32 up, down;
-	/*
-	 * Size of an event by its first byte, bytes; 0: that byte does not determine the
-	 * size. One load replaces a chain of dependent loads before the next event.
-	 */
+	/* Size of an event, bytes, by the event's first byte; 0: that byte does not determine
+	 * the size. One load replaces a chain of dependent loads before the next event. */
 	__u16 whole[256];
 
 	char name[TSCT_FILE_NAME_MAX];
@@ -506,7 +497,7 @@ void tsct_stream_reader_update(struct tsct_stream_reader *s, const struct tsct_r
 		       const struct tsct_stream_reader_kind *kinds);
 
 /* Reads the header of the next packet into s->head, and passes over the packet's events. Returns
- * false at the end of the file, or if the file's rest is damaged (s->spoiled). */
+ * false at the end of the file, or if the rest of the file is damaged (s->spoiled). */
 bool tsct_stream_reader_skip(struct tsct_stream_reader_dir *dir, struct tsct_stream_reader *s);
 
 /* Slow path of tsct_stream_reader_next(): a new packet, an event with strings, or damage */
@@ -538,10 +529,8 @@ static inline int tsct_stream_reader_next_wide_(struct tsct_stream_reader_dir *d
 	__u32 id;
 	int head;
 
-	/*
-	 * After the packet's contents the buffer has zeros, which decode to an event that
-	 * ends beyond the packet.
-	 */
+	/* After the packet's contents the buffer has zeros, which decode to an event that
+	 * ends beyond the packet. */
 	head = tsct_delta_get(&delta, from, TSCT_DELTA_ROOM, &id);
 	if (unlikely(head < 0 || id >= s->nr_kinds))
 		return tsct_stream_reader_next_slow(dir, s);

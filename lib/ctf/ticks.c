@@ -60,9 +60,9 @@ static __u64 system_ns(const struct tsct_clock_params *params, __u64 cycles)
 
 /*
  * Gets the system time at @cycles, which are before the params in force, by the segment of the
- * present epoch that was in force then. Without one, the time is that of the params in force,
- * extended backwards, and its error bound is unknown (U64_MAX): times of an earlier epoch could be
- * later than those of this one.
+ * present epoch that was in force then. Without such a segment, the params in force are extended
+ * backwards, and the error bound is unknown (UINT64_MAX). Segments of earlier epochs are not used:
+ * their times could be later than those of the present epoch.
  */
 static __u64 earlier_ns(const struct tsct_tick_encoder *encoder, __u64 cycles, __u64 *ret_error_ps)
 {
@@ -77,8 +77,8 @@ static __u64 earlier_ns(const struct tsct_tick_encoder *encoder, __u64 cycles, _
 	return time.ns > 0 ? time.ns : 0;
 }
 
-/* Returns the system time at @cycles. *ret_error_ps: its error bound, ps; 0: @cycles are not
- * before the params in force, whose bound worst_ps() gives */
+/* Returns the system time at @cycles. *ret_error_ps: the time's error bound, ps; 0: @cycles are
+ * in the range of the params in force, whose bound worst_ps() returns */
 static __u64 encoder_ns(const struct tsct_tick_encoder *encoder, __u64 cycles, __u64 *ret_error_ps)
 {
 	const struct tsct_clock_params *params = &encoder->clock.state.real;
@@ -97,8 +97,8 @@ static __u64 to_source(const struct tsct_tick_encoder *encoder, __u64 cycles)
 		encoder_ns(encoder, cycles, &error_ps) : cycles;
 }
 
-/* Returns the largest error bound that the params in force give to events up to @cycles, ps: that
- * of the past, or at @cycles. */
+/* Returns the largest error bound of the params in force up to @cycles, ps; UINT64_MAX: the
+ * params are not valid at @cycles. */
 static __u64 worst_ps(const struct tsct_tick_encoder *encoder, __u64 cycles)
 {
 	const struct tsct_clock_params *params = &encoder->clock.state.real;
@@ -165,7 +165,7 @@ __u64 tsct_tick_encoder_system(struct tsct_tick_encoder *encoder, __u64 cycles,
 
 	encoder->latest = max(encoder->latest, cycles);
 	last = max(last, encoder->floor);
-	/* Samples of the time before the recording have no part in its bound. */
+	/* Sync samples from before the recording do not raise the recording's bound. */
 	if (unlikely(error_ps) && cycles >= encoder->begin_cycles)
 		encoder->error_ps = max(encoder->error_ps, error_ps);
 	if (ns >= last)
@@ -274,7 +274,8 @@ void tsct_tick_encoder_describe(const struct tsct_tick_encoder *encoder,
 		utc[i].tick = to_source(encoder, utc[i].tick);
 		if (!i || utc[i].tick >= utc[i - 1].tick)
 			continue;
-		/* Present params, extended backwards, can be ahead of the epoch's first ones. */
+		/* The params in force, extended backwards, can give times that are later than
+		 * those of the epoch's first params. */
 		utc[i].tick = utc[i - 1].tick;
 		if (utc[i - 1].error_ns > utc[i].error_ns)
 			utc[i] = utc[i - 1];
@@ -294,8 +295,8 @@ void tsct_tick_encoder_describe(const struct tsct_tick_encoder *encoder,
 /*
  * ---- the clock of other CTF readers
  *
- * A clock of CTF has an integer frequency and an offset. Its time is exactly that of the
- * clock params at the moment when these are most accurate. precision is the error bound over
+ * A clock of CTF has an integer frequency and an offset. At the moment when the clock params
+ * are most accurate, its time is exactly that of the params. `precision` is the error bound over
  * the whole recording, including the rounding of the frequency and the uncertainty of ticks.
  */
 

@@ -41,11 +41,9 @@ static inline bool tsct_recording_is_untimed(const struct tsct_recording *rec)
 __u64 tsct_recording_uncertainty(const struct tsct_recording *rec);
 __u64 tsct_recording_uncertainty_ns(const struct tsct_recording *rec);
 
-/*
- * Nominal length of one unit of a recording's unique stamps (tsctrace/stamp.h), which are
+/* Nominal length of one unit of a recording's unique stamps (tsctrace/stamp.h), which are
  * taken as 64-bit numbers: mult / 2^shift ns. A tick of the files is as long as
- * 2^TSCT_STAMP_EVENT_BITS of these units.
- */
+ * 2^TSCT_STAMP_EVENT_BITS of these units. */
 struct tsct_stamp_period {
 	__u64 mult;
 	__u32 shift;

@@ -33,10 +33,8 @@
 
 #define META_BYTES_MAX	(64U << 20)
 
-/*
- * Longest accepted time, ns, from the recording's end that the metadata states to the
- * end of its last packet, if the recording is incomplete; later ends are ignored.
- */
+/* Longest accepted time, ns, from the end that the metadata of an incomplete recording
+ * states to the end of a file's last packet; packets that end later are ignored. */
 #define CUT_OFF_NS	(30 * 86400 * 1000000000LL)
 
 /* State of following a live recording */
@@ -133,10 +131,8 @@ static int read_metadata(const struct tsct_trace *t, struct tsct_recording *rec,
 	return err;
 }
 
-/*
- * Sets the end of an incomplete recording to the end of its last packet: the end in the
- * metadata is older, and error bounds grow with time. Returns 0 or -ENOMEM.
- */
+/* Sets the end of an incomplete recording to the end of its last packet: the end in the
+ * metadata is older, and error bounds grow with time. Returns 0 or -ENOMEM. */
 static int find_end(struct tsct_trace *t)
 {
 	const __u64 max = t->rec.end +
@@ -263,10 +259,8 @@ void tsct_trace_select(struct tsct_trace *t, unsigned int which)
 	t->which = which;
 }
 
-/*
- * Adds the next event of each selected stream that has no event in t->order. Called
- * before the first event, and after a live recording grew. Returns 0 or -ENOMEM.
- */
+/* Adds the next event of each selected stream that has no event in t->order. Called
+ * before the first event, and after a live recording grew. Returns 0 or -ENOMEM. */
 static int add_streams(struct tsct_trace *t)
 {
 	struct tsct_order_cursor cursor = { .index = 0 };
@@ -379,10 +373,8 @@ enum tsct_progress_state tsct_trace_progress(int dirfd, __u64 *ret_tick)
 		    O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
 	if (fd < 0)
 		return TSCT_PROGRESS_NONE;
-	/*
-	 * The recorder's lock on the progress file is checked before the tick is read:
-	 * if no recorder holds the lock, the tick that is read then is the last one.
-	 */
+	/* The recorder's lock on the progress file is checked before the tick is read:
+	 * if no recorder holds the lock, the tick that is read then is the last one. */
 	if (!flock(fd, LOCK_SH | LOCK_NB))
 		state = TSCT_PROGRESS_DEAD;
 	if (pread(fd, &record, sizeof(record), 0) == sizeof(record) &&
@@ -568,10 +560,8 @@ int tsct_trace_follow(struct tsct_trace *t, const char *dir)
 		return -errno;
 	if (!follow->in_order || asprintf(&name, "%s/" TSCT_PROGRESS_FILE, dir) < 0)
 		return -ENOMEM;
-	/*
-	 * The progress file is modified at each flush, and closed when the recorder
-	 * dies.
-	 */
+	/* The progress file is modified at each flush, and closed when the recorder
+	 * dies. */
 	if (inotify_add_watch(follow->notify, name, IN_MODIFY | IN_CLOSE_WRITE) < 0)
 		err = errno == ENOENT ? 0 : -errno;
 	/* The progress file is removed after the metadata of the complete recording was

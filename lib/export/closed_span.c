@@ -20,7 +20,7 @@ static __s64 call_number(const struct tsct_trace_event *e, const struct tsct_sys
 	return (__s64)(*ret ? tsct_syscall_pair(*ret) : number);
 }
 
-/* Sets the members of @span from @ev: its begin event, or its end event if it has no other. */
+/* Sets members of @span from its begin event @ev or, if that is not recorded, its end event. */
 static inline __attribute__((always_inline)) void
 begin_span(const struct tsct_export *x, struct tsct_closed_span *span,
 	   const struct tsct_export_event *ev)

@@ -390,8 +390,8 @@ static void learn_name(struct tsct_export *x, struct tsct_threads *threads,
 	thread->until = 0;	/* at its next event, look up its name in the statedump again */
 }
 
-/* Returns the index of the thread's open call that @end ends although their names differ,
- * as tsct_syscall_pair() is equal; -1: none */
+/* Returns the index of the open call of a thread that call @end ends: tsct_syscall_pair() of both
+ * is equal, although their names may differ; -1: none */
 static __s64 find_call(const struct tsct_export *x, __u32 thread, const struct tsct_syscall *end)
 {
 	const struct tsct_syscall *call;
@@ -495,7 +495,7 @@ static int set_act(struct tsct_export *x, struct tsct_export_event *ev,
 	switch (def->kind) {
 	case TSCT_KIND_BEGIN:
 		if (def->call && def->call->result == TSCT_RESULT_NONE) {
-			ev->act = TSCT_ACT_INSTANT;	/* no end can come */
+			ev->act = TSCT_ACT_INSTANT;	/* the call never returns */
 			break;
 		}
 		err = !tsct_known_end(&x->known, ev->e) ? -ENOSPC : open_slice(x, ev, def, false);
@@ -505,7 +505,8 @@ static int set_act(struct tsct_export *x, struct tsct_export_event *ev,
 		return err == -ENOSPC ? tsct_closed_span_alone(x, ev, TSCT_SPAN_UNKNOWN) : err;
 	case TSCT_KIND_END:
 		frame = find_slice(x, ev, def);
-		slice = frame < 0 ? NULL : tsct_span_at(&x->slices, ev->thread->index, (__u32)frame);
+		slice = frame < 0 ? NULL :
+			tsct_span_at(&x->slices, ev->thread->index, (__u32)frame);
 		if (slice && slice->span.hidden) {
 			tsct_spans_close(&x->slices, ev->thread->index, (__u32)frame,
 					 TSCT_SPAN_ENDED, ev->e);
@@ -558,8 +559,8 @@ static void learn_rank(struct tsct_export *x, const struct tsct_export_event *ev
 		tsct_thread_set_rank(process, rank);
 }
 
-/* Ends the open spans of a thread at @tick. @why: TSCT_SPAN_OPEN: they end at @tick; else
- * they may end. @thread: may be NULL */
+/* Ends the open spans of a thread at @tick. @why: TSCT_SPAN_OPEN: they end at @tick; else they may
+ * end from @tick on. @thread: may be NULL */
 static int end_slices(struct tsct_export *x, struct tsct_thread *thread, __u64 tick,
 		      enum tsct_span_why why)
 {
@@ -693,7 +694,8 @@ static int hide_event(struct tsct_export *x, const struct tsct_threads *threads,
 		slice->ambiguous = x->ambiguous > ambiguous;
 		slice->end_hidden = true;
 	}
-	return err ?: tsct_spans_close(&x->slices, ev->thread->index, ev->frame, TSCT_SPAN_ENDED, e);
+	return err ?: tsct_spans_close(&x->slices, ev->thread->index, ev->frame, TSCT_SPAN_ENDED,
+				       e);
 }
 
 /* Ends the spans of the thread that had the ID end->tid at end->tick, for the reason @why. */
@@ -870,7 +872,8 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 		if (unlikely(x->state))
 			err = tsct_states_add(&x->states, e);
 		if (passes && !err)
-			err = x->all || (ev.ns >= x->from_ns && tsct_selection_has(&x->selection, e)) ?
+			err = x->all || (ev.ns >= x->from_ns &&
+					 tsct_selection_has(&x->selection, e)) ?
 				pass_event(x, threads, &ev, def, event) :
 				hide_event(x, threads, &ev);
 		if (x->poll && ++x->read % POLL_EVENTS == 0 && !err) {

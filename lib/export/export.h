@@ -54,11 +54,9 @@ struct tsct_export_event {
 	__u64 message;
 };
 
-/*
- * An output format. All callbacks return 0 or -errno, and may set the error text
+/* An output format. All callbacks return 0 or -errno, and may set the error text
  * x->why. A format that writes a directory gets an empty directory in x->dir; other
- * formats get the open file x->file.
- */
+ * formats get the open file x->file. */
 struct tsct_export_format {
 	const char *name;
 	const char *suffix;	/* suffix of output files and directories */
@@ -70,11 +68,9 @@ struct tsct_export_format {
 	bool nests;
 	int (*begin)(struct tsct_export *x);	/* begin(), end() and free() may be NULL */
 	int (*event)(struct tsct_export *x, const struct tsct_export_event *e);
-	/*
-	 * Interrupts, ends or (@begins) continues the open slice number @slice at the time of
+	/* Interrupts, ends or (@begins) continues the open slice number @slice at the time of
 	 * @ev, for tsct_export_close() and when a thread ends. If @begins, ev->e and ev->def are
-	 * the slice's BEGIN event. NULL: the format draws no slices
-	 */
+	 * the slice's BEGIN event. NULL: the format draws no slices */
 	int (*cut)(struct tsct_export *x, const struct tsct_export_event *ev, __u32 slice,
 		   bool begins);
 	/* called after the last event */
@@ -98,7 +94,7 @@ struct tsct_export_pair {
 struct tsct_export_def {
 	const struct tsct_event_def *def; /* definition; NULL: no event has this id */
 	__u8 kind;		/* TSCT_KIND_*: the definition's kind or, in a pair, BEGIN or END */
-	const struct tsct_export_pair *pair;	/* NULL: none has these events */
+	const struct tsct_export_pair *pair;	/* pair that has these events; NULL: none */
 	__u32 stream;
 	const struct tsct_syscall *call; /* system call that the events record, or NULL */
 	enum tsct_kernel_event kernel;
@@ -114,7 +110,7 @@ struct tsct_export_def {
 	bool has_id;		/* flag: the events have the field TSCT_SPAN_ID */
 	bool wanted;
 	bool names_rank;	/* flag: the events are mpi_rank, of an MPI program */
-	bool plain;		/* flag: the events are instants without any further meaning */
+	bool plain;	/* flag: the events are instants, and need no further processing */
 	__u64 pool;		/* pool of the message numbers, tsct_message_pool(): a
 				 * SEND and its RECEIVE have the same pool */
 };
@@ -122,12 +118,9 @@ struct tsct_export_def {
 /* Field that pairs spans of one name and thread in any order; trace-format.rst */
 #define TSCT_SPAN_ID	"tsct_span"
 
-/*
- * The stream of closed spans: tsct_export_walk() passes each slice and system call to x->closed()
- * when it closes. Spans with an unknown begin or end are passed, too; `why` states the reason.
- * Only spans with the reason TSCT_SPAN_ENDED have a length.
- */
-/* A slice or system call. All memory that it points to is valid only during the callback. */
+/* A slice or system call, which tsct_export_walk() passes to x->closed() when it closes. Spans with
+ * an unknown begin or end are passed, too; `why` states the reason. Only spans with the reason
+ * TSCT_SPAN_ENDED have a length. All pointers are valid only during the callback. */
 struct tsct_closed_span {
 	const char *name;		/* name of the events, or of the system call */
 	const struct tsct_syscall *call;	/* the system call; NULL: a slice, or a call that
@@ -142,7 +135,8 @@ struct tsct_closed_span {
 	 * event's tick; without an end event, `end` is the last tick known to be in the span */
 	__u64 begin, end;
 	__s64 begin_ns, end_ns;
-	__u32 end_node, end_tid;	/* node and thread of the end event, else of the begin event */
+	/* node and thread of the end event, else of the begin event */
+	__u32 end_node, end_tid;
 	/* NULL: not recorded. begin_event of an open span is a copy. */
 	const struct tsct_trace_event *begin_event, *end_event;
 };
@@ -154,7 +148,7 @@ struct tsct_export_slice {
 	__u32 def;		/* index of the BEGIN event's definition */
 	bool ambiguous;		/* the slice's end event may belong to another slice */
 	bool end_hidden;	/* the filter leaves out the slice's end event */
-	struct tsct_closed_span closed;	/* the members that the begin event gives */
+	struct tsct_closed_span closed;	/* has the members that the begin event determines */
 	struct tsct_trace_event begin;	/* for tsct_export_begin_of() */
 	__u8 *payload;		/* payload of `begin`, malloc'ed; NULL: the payload is in `kept` */
 	__u8 kept[48];
@@ -177,10 +171,8 @@ struct tsct_export {
 	FILE *file;
 	const char *dir;
 	bool relative;
-	/*
-	 * Called every 1024 events; a result other than 0 stops the export with
-	 * that result. May be NULL.
-	 */
+	/* Called every 1024 events; a result other than 0 stops the export with
+	 * that result. May be NULL. */
 	int (*poll)(struct tsct_export *x);
 	void *arg;
 	/* called for each span that closes; may be NULL; set it before tsct_export_prepare().
@@ -194,13 +186,12 @@ struct tsct_export {
 	 */
 	int (*ended)(struct tsct_export *x, const struct tsct_export_event *ev);
 
-	/*
-	 * Called when a state of a thread ends, before event() gets the event that ends the state.
+	/* Called when a state of a thread ends, before event() gets the event that ends the state.
 	 * States are made of all events before filter.to, including events that the filter leaves
-	 * out. Set it before the walk. May be NULL.
-	 */
+	 * out. Set it before the walk. May be NULL. */
 	int (*state)(struct tsct_export *x, const struct tsct_state_time *time);
-	bool off_cpu;	/* for folded: a switch weighs the time until its thread runs again */
+	/* for the format folded: a switch's weight is the time until its thread runs again */
+	bool off_cpu;
 
 	/* Results of the export: */
 	char why[256];	/* reason of an error; after success, why the output is empty, or "" */
@@ -241,13 +232,13 @@ struct tsct_export {
 	struct tsct_spans slices;
 	/* open calls of events sys_enter and sys_exit, for x->closed(). Name: number of the call */
 	struct tsct_spans calls;
-	struct tsct_spans keyed;	/* open spans of pairs with a key; rows are indexes in `pairs` */
+	struct tsct_spans keyed;	/* open spans of pairs with a key. Row: index in `pairs` */
 	/* by stream class: index in defs of the class's first definition */
 	__u32 *first_def;
 	struct tsct_identity identity;	/* names and processes of threads, from the statedump */
-	struct tsct_known known;	/* of the present tsct_export_walk() */
-	struct tsct_known_change run;	/* by the present event */
-	struct tsct_states states;	/* of the present walk, if x->state is set */
+	struct tsct_known known;	/* state of the present tsct_export_walk() */
+	struct tsct_known_change run;	/* change of the CPU's thread by the present event */
+	struct tsct_states states;	/* states of threads in the present walk; see state() */
 	struct tsct_threads threads;
 	/* processes of exported threads; `tid` of an entry is the process ID */
 	struct tsct_threads processes;
@@ -373,7 +364,8 @@ struct tsct_thread *tsct_export_state_thread(const struct tsct_export *x,
 
 struct tsct_thread *tsct_export_thread_find_(const struct tsct_export *x,
 					     struct tsct_threads *threads,
-					     const struct tsct_trace_event *e, __u32 tid, __u32 cpu);
+					     const struct tsct_trace_event *e, __u32 tid,
+					     __u32 cpu);
 
 /* Finds the thread with ID @tid at the time of event @e, or adds the thread to @threads; sets
  * the thread's name and process if the statedump has them. Returns NULL if out of memory. */

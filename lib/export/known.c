@@ -74,7 +74,7 @@ static __u8 find_hidden(struct tsct_known *k, __u32 node)
 			is_switch = event == TSCT_KERNEL_SWITCH;
 			if (is_switch && is_overwritten(k->rec, node, i))
 				hidden |= TSCT_HIDDEN_BEFORE;
-			/* Skip sched_wakeup_new: only a new thread becomes runnable by it. */
+			/* Skips sched_wakeup_new, which makes only new threads runnable. */
 			if (is_switch || !strcmp(def->name, "sched_waking"))
 				(is_switch ? k->switches : k->wakings)[i] = k->has_runs = true;
 			if (where_hides(requests[TSCT_REQUEST_WHERE], def) ||
@@ -321,9 +321,11 @@ static bool is_selected(const struct tsct_known *k, const struct tsct_trace_even
 	if ((k->hidden[node] & TSCT_HIDDEN_SWITCHES) ||
 	    (k->filter && k->filter->threads.nr && !tsct_filter_in(&k->filter->threads, tid)))
 		return false;
-	/* The recorder's switches are not recorded: its runs look like the idle thread's. */
+	/* The recorder's own events are not recorded: while the recorder runs, the idle thread
+	 * seems to run. */
 	if (!tid)
-		return requests[TSCT_REQUEST_PROCESSES] && !name && !requests[TSCT_REQUEST_CGROUP] &&
+		return requests[TSCT_REQUEST_PROCESSES] && !name &&
+			!requests[TSCT_REQUEST_CGROUP] &&
 			!strcmp(requests[TSCT_REQUEST_PROCESSES], "all");
 	if (name && comm && (tsct_value_text_len(comm) != len || memcmp(comm->at, name, len)))
 		return false;
@@ -513,7 +515,8 @@ bool tsct_known_switches(const struct tsct_known *k, __u32 node,
 	for (i = node; i < k->rec->nr_nodes; i++)
 		if (tsct_recording_node_of(k->rec, i) == node && ((k->hidden[i] &
 		    (TSCT_HIDDEN_SWITCHES | TSCT_HIDDEN_ELSEWHERE | TSCT_HIDDEN_BEFORE)) ||
-		    is_mixed(k->rec, i) || (!requests[TSCT_REQUEST_PROCESSES] && is_snapshot(k->rec, i))))
+		    is_mixed(k->rec, i) ||
+		    (!requests[TSCT_REQUEST_PROCESSES] && is_snapshot(k->rec, i))))
 			return false;
 	for (i = 0; i < k->nr_losses; i++)
 		if (!k->losses[i].over && k->switches[k->losses[i].stream] &&

@@ -18,8 +18,8 @@
 /* Events that a node's recorder may have hidden: flags of tsct_known.hidden */
 enum {
 	TSCT_HIDDEN_SWITCHES = 1,	/* switches of selected threads */
-	/* ends, on a CPU other than the begin's, of calls and probes' spans, except if the
-	 * thread is known to run on the begin's CPU until the end */
+	/* ends of calls and of probes' spans, which may be on CPUs that are not recorded; but not
+	 * while the thread is known to run on the CPU of the begin */
 	TSCT_HIDDEN_ELSEWHERE = 2,
 	/* begins or ends of probes' spans, sys_enter or sys_exit: one event may be hidden without
 	 * the other. (For a call with its own definition, both or none are hidden.) */
@@ -32,24 +32,24 @@ enum {
 /* The thread that is known to run on a CPU */
 struct tsct_known_run {
 	bool on;
-	/* flag: only the thread's switch away shows if --cgroup selects it; until then, the
-	 * thread may be switched away unrecorded */
+	/* flag: --cgroup may not select the thread, so its switch away may not be recorded. Only
+	 * a recorded switch away proves that the thread ran until then */
 	bool maybe;
 	bool cut;	/* flag: events were lost; the CPU's next event ends the run at `seen` */
 	bool has_switches;	/* flag: an event sched_switch of the CPU was read */
-	bool over;	/* flag: its recorder has ended */
+	bool over;	/* flag: the CPU's recorder has ended */
 	__u32 tid;
 	__u64 seen;	/* last tick at which the thread is known to run */
 };
 
 struct tsct_known {
-	/* set by the caller; what they point to must outlive the struct */
+	/* Set by the caller, and must outlive this struct: */
 	const struct tsct_recording *rec;
 	const struct tsct_identity *identity;
 	const struct tsct_filter *filter;	/* reader's selection of events; NULL: all */
 
 	__u8 *hidden;			/* TSCT_HIDDEN_*, by node */
-	__u8 hides;			/* those of any node */
+	__u8 hides;			/* flags of all nodes together */
 	/* times at which threads lost the name that --comm selects: from then on the threads'
 	 * events are hidden; sorted by tick */
 	struct tsct_identity_end *renamed;
@@ -63,7 +63,7 @@ struct tsct_known {
 	__u32 nr_losses, begun;		/* begun: number of losses that have begun */
 	/* by recorder (location.node), then stream: tick at which the losses that have begun end */
 	__u64 *lossy_until;
-	__u64 *blind_until;		/* likewise for switches, by location */
+	__u64 *blind_until;		/* the same for losses of switches, by location */
 	struct tsct_known_run *runs;	/* by location */
 };
 
@@ -79,7 +79,8 @@ struct tsct_known_change {
 	__u32 tid;
 };
 
-/* Returns 0 or -ENOMEM; free @known even then. @trace: NULL: the caller sets known->losses */
+/* Returns 0 or -ENOMEM; @known must be freed even after an error. @trace: NULL: the caller sets
+ * known->losses */
 int tsct_known_init(struct tsct_known *known, const struct tsct_trace *trace);
 void tsct_known_free(struct tsct_known *known);
 
@@ -171,15 +172,17 @@ __u64 tsct_known_run_end(const struct tsct_known *known, __u32 location);
 bool tsct_known_off(const struct tsct_known *known, const struct tsct_trace_event *e, __u32 tid,
 		    const struct tsct_value *comm);
 
-/* Returns true if events of the recorder and stream of event @e may be lost between @since and @e. */
-bool tsct_known_lossy(const struct tsct_known *known, const struct tsct_trace_event *e, __u64 since);
+/* Returns true if events may be lost between tick @since and event @e, of the recorder and the
+ * stream of @e. */
+bool tsct_known_lossy(const struct tsct_known *known, const struct tsct_trace_event *e,
+		      __u64 since);
 
 /* Returns true if the wakings of a thread for which tsct_known_off() is true are recorded. */
 bool tsct_known_wakings(const struct tsct_known *known, const struct tsct_trace_event *e);
 
 /* Returns true if all switches to a thread are recorded, up to the end of its recorder's files;
- * false: the number of switches is unknown.
- * @who: state of the thread, or NULL. A node without stated filters is taken to have no filters. */
+ * false: the number of switches is unknown. @who: state of the thread, or NULL. If a node's
+ * recording states no filters, it is assumed to have none. */
 bool tsct_known_switches(const struct tsct_known *known, __u32 node,
 			 const struct tsct_identity_thread *who);
 

@@ -42,7 +42,7 @@ int tsct_spans_leave(struct tsct_spans *s, __u32 row, enum tsct_span_why why,
 
 	for (i = 0; i < nr && !err && s->closed; i++)
 		err = s->closed(s->arg, row, tsct_span_at(s, row, i), why, e);
-	/* After an error, the other spans stay open, for who frees what they have. */
+	/* After an error, the other spans stay open, so that the caller can free their memory. */
 	if (err)
 		memmove(tsct_span_at(s, row, 0), tsct_span_at(s, row, i), (nr - i) * s->size);
 	if (nr)

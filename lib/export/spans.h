@@ -26,7 +26,7 @@ enum tsct_span_why {
 	 * deeply */
 	TSCT_SPAN_UNKNOWN,
 	/* the end event may belong to another span: its fields match no open span of the name, or
-	 * its key is that of several, now or at an earlier end event */
+	 * several open spans have its key, now or at an earlier end event */
 	TSCT_SPAN_AMBIGUOUS,
 	TSCT_SPAN_NOT_BEGUN,	/* the span's begin event is not in the recording */
 	TSCT_SPAN_WHYS
@@ -36,7 +36,7 @@ enum tsct_span_why {
 struct tsct_span {
 	__s64 name;		/* number that identifies a name, a thread or a system call */
 	__u64 begin;		/* tick of the begin event */
-	__u32 location;		/* of the begin event */
+	__u32 location;		/* location of the begin event */
 	__u64 key;		/* for tsct_spans_find(), set by the caller */
 	bool hidden;		/* set by the caller: a filter leaves out the begin event */
 	/* of a pair with a key: an earlier, ambiguous end event may belong to this span */
@@ -112,9 +112,9 @@ __s64 tsct_spans_find_(struct tsct_spans *s, __u32 row, __s64 name, __u64 key, _
 
 /*
  * tsct_spans_find - find the open span that an end event ends
- * @key: of the open spans named @name, the newest with this key is chosen; if no span has
- *	this key, the newest.
- * @ambiguous: incremented if spans have the name, but none the key
+ * @key: the newest open span with @name and @key is chosen; if there is none, the newest
+ *	with @name
+ * @ambiguous: incremented if open spans have @name, but none of them has @key
  *
  * Returns the index of the span; -1: no span has the name.
  */

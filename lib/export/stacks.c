@@ -326,8 +326,9 @@ const struct tsct_stack *tsct_stacks_of(const struct tsct_stacks *s,
 static void look_up(struct tsct_stacks *s, struct tsct_stack_frame *f)
 {
 	/* Only the build id proves that a file on this system is the recorded file. */
-	const char *name = *f->build_id && s->symbolizer ? tsct_symbolizer_find(s->symbolizer, -1, f->file,
-		f->build_id, f->address, &f->offset) : NULL;
+	const char *name = *f->build_id && s->symbolizer ?
+		tsct_symbolizer_find(s->symbolizer, -1, f->file, f->build_id, f->address,
+				     &f->offset) : NULL;
 	const char *base = strrchr(f->file, '/');
 
 	f->is_found = name != NULL;
@@ -387,7 +388,7 @@ void tsct_stacks_text(struct tsct_stacks *s, struct tsct_stack_frame *f,
 			 len < 600 ? len : 600, name, (uint64_t)f->address);
 }
 
-/* ---- what the stacks of events have ---------------------------------------- */
+/* ---- counts of events by their stacks -------------------------------------- */
 
 /* Returns how many of the stack's addresses are functions of the program. Addresses that lie
  * in no file are not counted. */
@@ -431,8 +432,8 @@ bool tsct_stack_counts_text(const struct tsct_stack_counts *c, unsigned int i,
 		c->of_one_function, c->untold ? 0 : c->absent, c->refused, c->missing
 	};
 	static const char *const rest[TSCT_STACK_SENTENCES] = {
-		"", "of threads without a user stack: kernel threads, idle CPUs, exits",
-		"with a stack of which the kernel refused a part, which reads [refused]",
+		"", "of threads without a user stack: kernel threads, idle CPUs, exiting threads",
+		"with a stack of which the kernel refused a part, shown as [refused]",
 		"without a stack in the recording",
 	};
 

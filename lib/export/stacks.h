@@ -33,7 +33,8 @@ struct tsct_stack {
 	__u64 number;
 	__u32 index;		/* index among all stacks */
 	__u32 nr, nr_kernel;	/* number of frames; nr_kernel: the kernel's, which come first */
-	__s32 refused;		/* TSCT_STACK_*_REFUSED; -1: unknown, of an older version */
+	/* flags TSCT_STACK_*_REFUSED; -1: unknown, recorded by an older version */
+	__s32 refused;
 	struct tsct_stack_frame **frames;	/* innermost first */
 	char *numbers;		/* numbers of the frames as text; NULL after `frames` is set */
 };
@@ -94,13 +95,13 @@ int tsct_stacks_compare(const struct tsct_stack *a, const struct tsct_stack *b);
 void tsct_stacks_text(struct tsct_stacks *stacks, struct tsct_stack_frame *frame,
 		      char text[TSCT_STACK_FRAME_TEXT]);
 
-/* ---- what the stacks of events have ------------------------------------------ */
+/* ---- counts of events by their stacks ----------------------------------------- */
 
 /* Numbers of events by the content of their stacks */
 struct tsct_stack_counts {
-	__u64 events;		/* with a stack */
+	__u64 events;		/* events with a stack */
 	__u64 missing;		/* events whose stack is not in the recording */
-	__u64 of_program;	/* with functions of a program */
+	__u64 of_program;	/* events with functions of a program in the stack */
 	__u64 of_one_function;	/* events with at most one function of the program in the stack */
 	__u64 absent;		/* events of threads without a user stack */
 	__u64 refused;		/* events with a stack of which the kernel refused a part */

@@ -198,8 +198,8 @@ static int end_threads(struct tsct_states *s, __u64 tick)
 
 /* ---- events --------------------------------------------------------------------- */
 
-/* Handles that events of a thread, and its wakings, may be hidden from @tick on. If the
- * thread runs, tsct_known_run() reports until when it is known to run. */
+/* Called if events of a thread, and its wakings, may be hidden from @tick on. If the thread runs,
+ * tsct_known_run() reports until when it is known to run. */
 static int lose_unless_running(struct tsct_states *s, __u32 at, __u64 tick)
 {
 	s->rows[at].call = -1;

@@ -31,14 +31,14 @@ enum tsct_state {
 /* Flags of prev_state, as in the kernel's tracepoint sched_switch */
 enum {
 	TSCT_PREV_BY_SIGNAL = 0x01,	/* a signal ends the waiting */
-	TSCT_PREV_UNINTERRUPTIBLE = 0x02,	/* no signal does */
+	TSCT_PREV_UNINTERRUPTIBLE = 0x02,	/* no signal ends the waiting */
 	TSCT_PREV_STOPPED = 0x0c,	/* a signal or a debugger stopped the thread */
 	TSCT_PREV_DEAD = 0x30,		/* the thread has ended */
 	TSCT_PREV_WAITS = 0xff,		/* mask of the states of a thread that is not runnable */
 	TSCT_PREV_PREEMPTED = 0x100,	/* another thread took the CPU */
 };
 
-/* Names of the states: "running" */
+/* Names of the states, such as "running" */
 extern const char *const tsct_state_names[TSCT_STATES];
 
 /* A time interval in which a thread had a state */
@@ -46,7 +46,7 @@ struct tsct_state_time {
 	struct tsct_thread *thread;
 	enum tsct_state state;
 	__u64 from, until;	/* ticks */
-	__u32 location;		/* of RUNNING: the CPU; else the CPU that the thread left */
+	__u32 location;		/* location of the CPU on which the thread runs, or that it left */
 	/* flag: a switch to the thread begins a RUNNING state, or ends another state */
 	bool switched;
 	/* flag: a waking begins a RUNNABLE state, or ends a BLOCKED state: by thread

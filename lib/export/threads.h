@@ -41,8 +41,9 @@ struct tsct_threads {
 /*
  * tsct_threads_get - find a thread, or add it
  * tsct_threads_get_generation - the same; @generation distinguishes threads that had the
- *	same tid one after the other Return NULL if out of memory, or if there are more
- *	threads than Linux can have.
+ *	same tid one after the other
+ *
+ * Return NULL if out of memory, or if there are more threads than Linux can have.
  */
 struct tsct_thread *tsct_threads_get_generation(struct tsct_threads *threads, __u32 node,
 						__u32 tid, __u32 cpu, __u32 generation);

@@ -27,11 +27,9 @@ bool merge_is_of(const struct tsct_merge *m, const struct tsct_series *s)
 	return is_on(s, m->axis.master, m->axis.number);
 }
 
-/*
- * Returns NULL if the input's ticks can be mapped to its cluster's timeline, else the
+/* Returns NULL if the input's ticks can be mapped to its cluster's timeline, else the
  * reason why not; "" if no mapping is needed: the node is in no cluster, or its
- * CLOCK_REALTIME is the cluster's time (synced-cluster in tsctraced.conf).
- */
+ * CLOCK_REALTIME is the cluster's time (synced-cluster in tsctraced.conf). */
 static const char *why_none(const struct merge_in *in)
 {
 	const struct tsct_recorded_sync *sync = merge_sync(in);
@@ -77,7 +75,7 @@ struct axis_timeline {
 	__u32 number;
 };
 
-/* Facts about some adjacent inputs: whether all of them are on the first one's timeline */
+/* Facts about some adjacent inputs: whether all of them are on the first input's timeline */
 struct axis_timelines {
 	struct axis_timeline first;
 	__u32 first_input;
@@ -149,7 +147,8 @@ static int list_timeline(struct tsct_merge *m, struct merge_in *in)
 /* Sets @why to the reason why the inputs are not on one timeline; "": they are. */
 static void compare_timelines(const struct tsct_merge *m, char why[MERGE_WHY_MAX / 2])
 {
-	const struct axis_timelines *t = (const struct axis_timelines *)m->list[MERGE_TIMELINES].data;
+	const struct axis_timelines *t =
+		(const struct axis_timelines *)m->list[MERGE_TIMELINES].data;
 	const char *path;
 
 	*why = '\0';
@@ -199,8 +198,8 @@ static void compare_utc(const struct merge_in *in, struct clocks *c)
 		if (ns == UINT64_MAX || is_in_holdover(rec) || (rec->merged &&
 		    (rec->compared == TSCT_COMPARED_UNKNOWN || rec->timeline.on)))
 			snprintf(c->no_utc, sizeof(c->no_utc), "%s: node %s was never"
-				 " compared with the other nodes, and no bound of its %s"
-				 " to UTC is known", in->info.path,
+				 " compared with the other nodes, and the distance of its %s"
+				 " from UTC is unknown", in->info.path,
 				 node->sync.on && *node->sync.name ? node->sync.name :
 				 node->host, is_in_holdover(rec) ?
 				 "clock, which was in holdover," : rec->timeline.on ?
@@ -334,7 +333,8 @@ static int try_mpi(struct tsct_merge *m, char why[MERGE_WHY_MAX / 2])
 int merge_choose_time(struct tsct_merge *m)
 {
 	const struct clocks *c = (const struct clocks *)m->list[MERGE_CLOCKS].data;
-	const struct axis_timelines *t = (const struct axis_timelines *)m->list[MERGE_TIMELINES].data;
+	const struct axis_timelines *t =
+		(const struct axis_timelines *)m->list[MERGE_TIMELINES].data;
 	const bool by_themselves = t->by_themselves;
 	char why[MERGE_WHY_MAX / 2];
 	const struct merge_in *in;
@@ -524,8 +524,8 @@ static void find_series(const struct tsct_merge *m, const struct merge_in *in,
 		sent = &s->params[s->nr - 1];
 		if (s->has_params && s->node == m->axis.master)
 			set_axis(&c->axis[1], sent->base, sent->base_ns, sent->mult);
-		/* In case the master's counter is unknown: the axis is ns of cluster time, and
-		 * begins at the base time in the last clock params of a series of sync samples. */
+		/* Candidate if the master's counter is unknown: the axis is then ns of cluster
+		 * time, from the base time in the last clock params of a series of sync samples. */
 		set_axis(&c->axis[2], (__u64)sent->base_ns, sent->base_ns, TSCT_NS_MULT);
 	}
 }
@@ -596,11 +596,9 @@ static __u64 wanted_hz(const struct tsct_merge *m)
 	return m->options.hz ? m->options.hz : GIGA;
 }
 
-/*
- * Sets the rate of global ticks so that the master's whole recording lasts as long as by the
+/* Sets the rate of global ticks so that the master's whole recording lasts as long as by the
  * master's wall clock. A recording of less than 1 s is extended to 1 s: a rate from a shorter
- * length, in whole ns, would be too coarse for the events of the other nodes.
- */
+ * length, in whole ns, would be too coarse for the events of the other nodes. */
 static int frame_by_master(struct tsct_merge *m, const struct axis_candidates *c)
 {
 	const struct master_run *first = &c->first, *last = &c->last;

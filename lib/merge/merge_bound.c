@@ -25,10 +25,10 @@ static int half_year(time_t s)
 }
 
 /*
- * Returns the error relative to UTC that no kernel states, ns. A server may smear a leap
- * second over up to a day before or after the leap second, and its clients cannot detect
- * this; a kernel that inserts a leap second states the times of a second twice. Leap
- * seconds are announced half a year ahead, so there may be one at each end of a half year.
+ * Returns the largest error relative to UTC by a leap second, ns, which kernels do not include in
+ * the bounds that they state. A server may smear a leap second over up to a day before or after
+ * it, and its clients cannot detect this; a kernel that inserts a leap second repeats the times of
+ * one second. A leap second is possible at each end of a half year.
  */
 static double leap_ns(__s64 ns)
 {
@@ -104,11 +104,9 @@ static __u64 point_tick(const struct merge_in *in, __u32 k, __u32 nr)
 /* Raises a bound to at least @ns plus the error that rounding may add; UINT64_MAX: no bound */
 static void widen_bound(struct tsct_recorded_bound *b, double ns)
 {
-	/*
-	 * Rounding a time down to a global tick changes the time by at most 1 ns. The
+	/* Rounding a time down to a global tick changes the time by at most 1 ns. The
 	 * mapping consists of straight lines, which approximate the cubic pieces of the
-	 * fitted function with an error of at most 0.1 ns.
-	 */
+	 * fitted function with an error of at most 0.1 ns. */
 	const double up = ceil(ns + 0.1) + 1;
 	const __u64 error_ns = up < 9e18 ? (__u64)up : UINT64_MAX;
 
@@ -240,11 +238,9 @@ static int bound_input(struct tsct_merge *m, const struct merge_in *in,
 	ps = fitted ? round(sqrt(sum / fitted) * 1e3) : 0;
 	c->has_residual = fitted != 0;
 	c->residual_ps = ps < 9e18 ? (__u64)ps : INT64_MAX;
-	/*
-	 * The mapping of a new epoch of the node's counter may place bounds at global
+	/* The mapping of a new epoch of the node's counter may place bounds at global
 	 * ticks before the last bound of the previous epoch. The ticks of such bounds
-	 * are raised to the tick of that last bound, as are global ticks of events.
-	 */
+	 * are raised to the tick of that last bound, as are global ticks of events. */
 	for (k = 1; k < nr; k++) {
 		b = &c->bounds[k];
 		if (b->tick >= b[-1].tick)
@@ -255,11 +251,9 @@ static int bound_input(struct tsct_merge *m, const struct merge_in *in,
 	return err;
 }
 
-/*
- * Sets the kind of fit, and the counts of samples used and dropped. In a long recording
+/* Sets the kind of fit, and the counts of samples used and dropped. In a long recording
  * each fit uses a part of the samples, and different fits may drop different samples,
- * so all samples count as used.
- */
+ * so all samples count as used. */
 static void count_samples(const struct merge_in *in,
 			  struct tsct_recorded_correction *c)
 {
@@ -290,11 +284,9 @@ static void count_samples(const struct merge_in *in,
 	}
 }
 
-/*
- * Copies the error bounds of a merged input's nodes to the result. Adds 1 ns to each bound,
+/* Copies the error bounds of a merged input's nodes to the result. Adds 1 ns to each bound,
  * for rounding, if the input's global ticks are not those of the result. If the result
- * needs bounds relative to UTC, bounds relative to one machine's clock are converted.
- */
+ * needs bounds relative to UTC, bounds relative to one machine's clock are converted. */
 static void carry_bounds(struct tsct_merge *m, const struct merge_in *in)
 {
 	const struct tsct_recording *rec = in->rec;
@@ -335,11 +327,9 @@ int merge_bound_anew(struct tsct_merge *m, struct merge_in *in)
 			  tsct_fit_error(err));
 }
 
-/*
- * Sets the error bounds of a node's times relative to its own CLOCK_REALTIME, one per part
+/* Sets the error bounds of a node's times relative to its own CLOCK_REALTIME, one per part
  * of the input: the largest error in that part. A part starts a little early, as several
- * ticks of the input may become one tick of the result.
- */
+ * ticks of the input may become one tick of the result. */
 static void bound_own_clock(const struct merge_in *in, struct tsct_recorded_node *to)
 {
 	const __u64 early = (__u64)(2e-9 * in->hz) + 1;
@@ -394,7 +384,8 @@ static void carry_clock_errors(struct tsct_merge *m, const struct merge_in *in)
 		 * last event. */
 		if (to->nr_utc)
 			to->utc[to->nr_utc - 1].error_ns =
-				tsct_recording_utc_max_ns(rec, i, rec->nodes[i].utc[to->nr_utc - 1].tick,
+				tsct_recording_utc_max_ns(rec, i,
+							  rec->nodes[i].utc[to->nr_utc - 1].tick,
 							  in->end);
 		for (u = to->utc; u < to->utc + to->nr_utc; u++) {
 			u->tick = merge_global(in, u->tick);

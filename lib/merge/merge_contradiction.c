@@ -9,8 +9,8 @@
 #include "lib/ctf/ticks.h"
 #include "merge_private.h"
 
-/* Up to 1 / OUTLIERS of the exchanges may contradict a fit: these have packets with wrong times,
- * and fits drop them. If more exchanges contradict a fit, a counter changed. */
+/* Up to 1 / OUTLIERS of the exchanges may contradict a fit: packets with wrong times are normal,
+ * and fits drop their exchanges. If more exchanges contradict a fit, a counter changed. */
 #define OUTLIERS	20
 /* Largest ratio between two rates of a counter, one by the samples and one by the
  * recording's clock: both clocks may be slewed by 10 % (adjtimex(2), tick). */
@@ -18,11 +18,9 @@
 /* Longest time by which a sample may be after the end of its session or recording, s */
 #define LATE_S		1
 
-/*
- * Returns true if, by a fit, a packet of an exchange arrived before it was sent, by more than
+/* Returns true if, by a fit, a packet of an exchange arrived before it was sent, by more than
  * the fit's error bound. An exchange with a negative round trip contradicts itself, not the
- * other exchanges: fits ignore such an exchange.
- */
+ * other exchanges: fits ignore such an exchange. */
 static bool contradicts(const struct tsct_fit *fit, const struct tsct_exchange *x)
 {
 	const double rate = tsct_fit_rate(fit, x->t1);
@@ -38,11 +36,9 @@ static bool contradicts(const struct tsct_fit *fit, const struct tsct_exchange *
 	return (double)(__s64)(x->t3 - at) - frac > error + slack;
 }
 
-/*
- * Fits exchanges @from to @from + @nr - 1 of a series, and returns true if too many
+/* Fits exchanges @from to @from + @nr - 1 of a series, and returns true if too many
  * of them contradict the fit, or the fit contradicts the rate of the recording's
- * clock. The fit of kind hull has the bound that follows from causality alone.
- */
+ * clock. The fit of kind hull has the bound that follows from causality alone. */
 static bool window_contradicts(const struct tsct_series *s, double hz,
 			       unsigned int from, unsigned int nr)
 {

@@ -102,8 +102,8 @@ static void count_done(struct copy *c, __u64 pos)
 	c->counted = events;
 }
 
-/* Called at each new packet of the input. If events were lost since the last packet, ends
- * the output packet, so that losses stay between the same two events. Returns 0 or -errno. */
+/* Called at each new packet of the input. If events were lost since the last packet, ends the
+ * output packet, so that the loss stays between the same two events. Returns 0 or -errno. */
 static int turn_packet(struct copy *c, __u64 *discarded)
 {
 	const __u64 now = c->r.s.event.discarded;

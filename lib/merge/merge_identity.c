@@ -198,8 +198,8 @@ static int by_claim(const void *a, const void *b, void *by_number)
 		tsct_compare(x->by->end, y->by->end) ?: tsct_compare(x->by->input, y->by->input);
 }
 
-/* Of the recorded channels compared so far: `any` is the one whose recording ends last,
- * `other` the one that ends last of those that are not from the input of `any` */
+/* Recorded channels that were compared so far: `any` has the recording that ends last; `other`
+ * has the recording that ends last among those from other inputs than `any` */
 struct latest {
 	const struct claim *any, *other;
 };
@@ -233,9 +233,8 @@ static const struct claim *find_twin(const struct latest *l, const struct claim 
 static int compare_inputs(struct tsct_merge *m, bool by_number,
 			  const struct claim *all, size_t nr)
 {
-	/* Of this channel's recordings that were compared so far, those that end last.
-	 * latest[0]: of nodes without a node id from tsctraced; latest[1]: of nodes with a
-	 * node id */
+	/* This channel's recordings that were compared so far and end last. latest[0]: of nodes
+	 * without a node id from tsctraced; latest[1]: of nodes with a node id */
 	struct latest latest[2];
 	const struct claim *c, *twin;
 	const char *first, *second;
@@ -251,9 +250,9 @@ static int compare_inputs(struct tsct_merge *m, bool by_number,
 		if (twin) {
 			first = path_of(m, (twin->by->input < c->by->input ? twin : c)->by->input);
 			second = path_of(m, (twin->by->input < c->by->input ? c : twin)->by->input);
-			return merge_fail(m, -EINVAL, "%s: was recorded on the same node as %s and at the"
-					  " same time, and both have channel '%s': events would"
-					  " appear twice; remove one or use --force",
+			return merge_fail(m, -EINVAL, "%s: was recorded on the same node as %s and"
+					  " at the same time, and both have channel '%s': events"
+					  " would appear twice; remove one or use --force",
 					  second, first, c->channel->name);
 		}
 		note_claim(&latest[numbered], c);
@@ -629,11 +628,9 @@ int merge_list_identity(struct tsct_merge *m, struct merge_in *in)
 	return err;
 }
 
-/*
- * Refuses duplicate inputs and inputs made days apart, unless options.force is set. Nodes and
+/* Refuses duplicate inputs and inputs made days apart, unless options.force is set. Nodes and
  * channels are sorted before they are compared: inputs may have too many nodes to compare each
- * node with each other node.
- */
+ * node with each other node. */
 int merge_identify(struct tsct_merge *m)
 {
 	struct tsct_blob *list = m->list;

@@ -25,7 +25,7 @@ void merge_place_at(const struct merge_segment *s, __u64 local,
 
 /*
  * Converts a tick of the input @parent to a position on the merged recording's axis.
- * @parent: input of the node that the node being mapped polled
+ * @parent: input of the node that was polled by the node that is being mapped
  * @place: when called: a tick of @parent, and the tick's error bound in ticks; on
  *	success: the position that @parent's cubic pieces give for that tick, and the
  *	position's error bound, both in counts of the axis

@@ -43,11 +43,11 @@ struct merge_peer {
 	__u32 nr_nodes, nr_locations;	/* numbers of nodes and locations in the result */
 	__u32 is_pollable;	/* flag: nodes of other inputs may have polled its node */
 	__u32 complete;		/* flag: the recording is complete */
-	/* round in which the input is mapped, after its parents; MERGE_NOBODY: nodes polled each
-	 * other in a circle, and this is one of these nodes, or depends on one */
+	/* round in which the input is mapped, after its parents; MERGE_NOBODY: the input's node is
+	 * one of several nodes that polled each other in a circle, or depends on such a node */
 	__u32 round;
 	__u32 first_node;	/* index of the input's first node in the result */
-	/* flag: `real` is the input's clock at all ticks: no merged input, no disruption */
+	/* flag: the input is not merged and was not disrupted: `real` is its clock at all ticks */
 	__u32 has_clock;
 	__u32 pad;
 	struct tsct_clock_params real;

@@ -24,6 +24,7 @@
 
 unsigned int merge_batch = 32768;
 
+/* State of counting the messages of all inputs */
 struct walk {
 	struct tsct_merge *merge;
 	/* Arrays by stream class of the result and by event id: number of the set of events

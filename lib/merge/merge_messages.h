@@ -45,7 +45,7 @@ void merge_ends_drop(struct merge_ends *ends);
  * after the result is written. Returns 0, or -errno after merge_fail(). */
 int merge_count_messages(struct tsct_merge *m, struct tsct_message_stats *ret);
 
-/* Least number of ends that a part reads for one exchange between parts; less in tests */
+/* Least number of ends that a part reads for one exchange between parts; tests lower it */
 extern unsigned int merge_batch;
 
 /* ---- shifts (merge_shift.c) ---------------------------------------------------------- */

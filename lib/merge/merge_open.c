@@ -230,11 +230,9 @@ int merge_use(struct tsct_merge *m, struct merge_in *in, enum merge_need need)
 	return err;
 }
 
-/*
- * A complete input that is not used any more stays open: it replaces the input that has
+/* A complete input that is not used any more stays open: it replaces the input that has
  * been open without use for the longest time. An incomplete input is not closed until the
- * merge ends: it may be growing, and would differ if it were opened again.
- */
+ * merge ends: it may be growing, and would differ if it were opened again. */
 void merge_leave(struct tsct_merge *m, struct merge_in *in)
 {
 	struct merge_opened *o = m->opened;

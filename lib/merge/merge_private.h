@@ -28,7 +28,7 @@ struct merge_in {
 	bool opened;		/* flag: the input was open before */
 	struct stat metadata;	/* state of the file `metadata` when the input was first opened */
 
-	/* Open: */
+	/* Valid while the input is open: */
 	struct tsct_trace *trace;
 	const struct tsct_recording *rec;	/* description; NULL: the input is closed */
 	int dirfd;
@@ -78,7 +78,7 @@ enum merge_list {
 	MERGE_CLOCKS,		/* one element: clocks of all inputs (merge_axis.c) */
 	/* directories, nodes, channels (merge_identity.c) */
 	MERGE_DIRS, MERGE_HOLDERS, MERGE_HELD,
-	MERGE_CHANNELS, MERGE_TYPES,	/* each of them once (merge_define.c) */
+	MERGE_CHANNELS, MERGE_TYPES,	/* channels, event types, each once (merge_define.c) */
 	MERGE_MISSING,	/* missing_nodes of merged inputs, each text with a NUL at its end */
 	MERGE_PRESENT,		/* UUIDs of the recordings of all nodes */
 	MERGE_LINES,		/* straight clocks of inputs (merge_identity.c) */
@@ -120,11 +120,9 @@ struct tsct_merge {
 	struct merge_opened *opened;	/* inputs that are open (merge_open.c) */
 	enum tsct_merge_time time;
 	enum tsct_compared compared;
-	/*
-	 * For TSCT_MERGE_CLUSTER: the axis to which each node's ticks are mapped, which is the
+	/* For TSCT_MERGE_CLUSTER: the axis to which each node's ticks are mapped, which is the
 	 * master's counter, or ns of cluster time if the master's counter is unknown. mult:
-	 * length of a count, 2^-56 ns
-	 */
+	 * length of a count, 2^-56 ns */
 	struct tsct_recorded_timeline axis;
 	/* conversion of a position on `axis`, in counts, to a global tick; frame.hz:
 	 * number of global ticks per second */
@@ -252,7 +250,8 @@ merge_for_input merge_list_identity, merge_list_clocks, merge_list_locations,
 tsct_ranks_combine merge_combine_timelines, merge_combine_clocks, merge_combine_channels,
 	merge_combine_types, merge_combine_candidates, merge_combine_stats;
 
-merge_for_all merge_identify, merge_find_same, merge_choose_time, merge_make_result, merge_define_types;
+merge_for_all merge_identify, merge_find_same, merge_choose_time, merge_make_result,
+	merge_define_types;
 
 /* ---- files (merge_copy.c) --------------------------------------------------------------- */
 

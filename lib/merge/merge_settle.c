@@ -67,11 +67,9 @@ static int run_through(struct tsct_merge *m, const struct merge_in *in,
 	return err;
 }
 
-/*
- * Sets the segment's cubics: to the cubics of the fit, if it is a reference fit to the
+/* Sets the segment's cubics: to the cubics of the fit, if it is a reference fit to the
  * master's counter; else to cubics that pass through estimated positions. Returns 0 or
- * an error of merge_estimate().
- */
+ * an error of merge_estimate(). */
 static int trace_pieces(struct tsct_merge *m, const struct merge_in *in,
 			struct merge_segment *s)
 {
@@ -171,11 +169,9 @@ static bool is_by_master(const struct tsct_merge *m, const struct tsct_series *s
 	return s->has_params && s->node == m->axis.master && m->axis.master;
 }
 
-/*
- * Returns true if input @parent is mapped before input @child, whose node polled the node
+/* Returns true if input @parent is mapped before input @child, whose node polled the node
  * of @parent. Nodes that polled each other in a circle, and nodes that depend on such
- * nodes, have no round: their inputs are mapped last, in the order of inputs.
- */
+ * nodes, have no round: their inputs are mapped last, in the order of inputs. */
 static bool is_before(const struct tsct_merge *m, __u32 parent, __u32 child)
 {
 	if (m->peer[parent].round != m->peer[child].round)

@@ -30,11 +30,9 @@
  * needs several rounds, and with contradictory messages the rounds might never end */
 #define ROUNDS	4096
 
-/*
- * Returns the shift by which one of two nodes removes its share of @deficit, the ns by
+/* Returns the shift by which one of two nodes removes its share of @deficit, the ns by
  * which a message is received too early. The share is in proportion to the node's
- * @limit; rounded up, so that the search for shifts ends.
- */
+ * @limit; rounded up, so that the search for shifts ends. */
 static __s64 share_of_deficit(__s64 deficit, __s64 limit, __s64 other)
 {
 	const tsct_s128 both = (tsct_s128)limit + other;
@@ -131,11 +129,9 @@ static int by_number(const void *a, const void *b, void *nodes)
 	return tsct_compare(n[x].number, n[y].number) ?: tsct_compare(x, y);
 }
 
-/*
- * Finds recordings of one machine: nodes with equal numbers. They have the same counter, so
+/* Finds recordings of one machine: nodes with equal numbers. They have the same counter, so
  * all get one shift, that of the node with the lowest index. @first[i] is set to that lowest
- * index, for each node i. @sorted: scratch array, one element per node
- */
+ * index, for each node i. @sorted: scratch array, one element per node */
 static void find_twins(struct shifted *all, __u32 nr, __u32 *first, __u32 *sorted)
 {
 	const struct shifted *a, *b;
@@ -279,13 +275,13 @@ static bool judge_messages(struct tsct_merge *m, const struct tsct_message_stats
 {
 	const bool wrong = seen->all.within && (seen->all.beyond || seen->other_pairs);
 
-	/* If a message is received before it was sent by more than the bounds, a bound
-	 * or a node's number is wrong. */
+	/* If a message is received too early by more than the error bounds, a bound or a node's
+	 * number is wrong. */
 	if (wrong)
 		merge_note_once(m, "no node was shifted, although messages are received"
 				" before they were sent: %s", seen->all.beyond ?
-				"some messages are received too early by more than the error bounds" :
-				"too many pairs of nodes have such messages");
+				"some messages are received too early by more than the error"
+				" bounds" : "too many pairs of nodes exchange messages");
 	*clean = !seen->all.within && !seen->all.beyond;
 	return seen->all.within && !wrong;
 }

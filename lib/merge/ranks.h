@@ -25,11 +25,9 @@ struct tsct_blob {
 struct tsct_ranks {
 	unsigned int rank, nr;
 	void *arg;		/* first argument of trade() and abort() */
-	/*
-	 * Sends @out to rank @to, and at the same time receives *@ret_in from rank @from;
+	/* Sends @out to rank @to, and at the same time receives *@ret_in from rank @from;
 	 * the caller frees *@ret_in. TSCT_RANK_NONE as @to or @from: sends, or receives,
-	 * nothing. Messages between two ranks arrive in order.
-	 */
+	 * nothing. Messages between two ranks arrive in order. */
 	void (*trade)(void *arg, unsigned int to, const struct tsct_blob *out,
 		      unsigned int from, struct tsct_blob *ret_in);
 	void (*abort)(void *arg, int err);	/* ends all ranks; does not return */

@@ -54,7 +54,8 @@ static void check_mpi(void)
 {
 	if (!dlsym(RTLD_DEFAULT, OTHER_SYMBOL))
 		return;
-	fputs(TSCT_MPI_LIBRARY ": the program uses another MPI library; load " OTHER_NAME "\n", stderr);
+	fputs(TSCT_MPI_LIBRARY ": the program uses another MPI library; load " OTHER_NAME "\n",
+	      stderr);
 	exit(EXIT_FAILURE);
 }
 

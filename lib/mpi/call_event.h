@@ -34,7 +34,7 @@
 struct tsct_mpi_comm {
 	struct tsct_message_order order;	/* first member: record_receive() casts it */
 	__u64 id;		/* 0: unknown, so messages are not matched */
-	__u64 parent;		/* id of the communicator that this one was made from; 0: none */
+	__u64 parent;		/* id of the communicator from which it was made; 0: none */
 	__u64 collectives;	/* number of collective calls so far */
 	__u64 children;		/* number of communicators made from this one */
 	__s32 rank, size;

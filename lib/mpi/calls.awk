@@ -3,8 +3,8 @@
 # awk -f calls.awk DECLARED calls.table - makes a wrapper of each call that is declared:
 # DECLARED has the functions in mpi.h, one per line: RESULT NAME(PARAMETERS).
 #
-# calls.table says what a call means. MPI_X_c, the variant of MPI_X with large counts, means
-# the same. A call that is not in the table does not communicate, or its messages cannot be
+# calls.table has the meaning of each call. MPI_X_c, the variant of MPI_X with large counts, has
+# the same meaning. A call that is not in the table does not communicate, or its messages cannot be
 # followed: only its begin and end are recorded, and its communicator.
 #
 # A wrapper has two names. MPI_X is what programs call. PMPI_X is what the Fortran library
@@ -55,13 +55,14 @@ function wrapper(name, parameters, meaning,	result, args, kind, tail) {
 	printf "%s %s(%s)\n{\n\treturn traced_%s(%s);\n}\n\n", result, name, declared_as,
 		name, args
 	printf "%s P%s(%s)\n{\n\tif (!tsct_mpi_depth%s)\n", result, name, declared_as,
-		name == "MPI_Comm_size" ? " &&\n\t    !is_of_binding(__builtin_return_address(0))" : ""
+		name == "MPI_Comm_size" ? \
+			" &&\n\t    !is_of_binding(__builtin_return_address(0))" : ""
 	printf "\t\treturn traced_%s(%s);\n\tif (!%s_real)\n", name, args, name
 	printf "\t\t%s_real = dlsym(RTLD_NEXT, \"P%s\");\n", name, name
 	printf "\treturn %s_real(%s);\n}\n", name, args
 }
 
-# Gives names to parameters that are declared without: MPICH does so in calls for files.
+# Gives names to parameters that are declared without names, as in MPICH's calls for files.
 function named(declaration,	list, nr, i, text) {
 	nr = split(declaration, list, / *, */)
 	for (i = 1; i <= nr; i++)

@@ -26,11 +26,9 @@ TSCT_EVENT(mpi_not_sent, TSCT_KIND_INSTANT, TSCT_U64_HEX(number));
 
 /* ==== work before and after a call, for the macros below ======================== */
 
-/*
- * Returns the communicator of @handle. In a callback, returns tsct_mpi_no_comm if
+/* Returns the communicator of @handle. In a callback, returns tsct_mpi_no_comm if
  * the lock is held, because the lock's holder may wait in MPI_Irecv for a lock that
- * MPI holds. This does no harm, because a callback may not send or receive.
- */
+ * MPI holds. This does no harm, because a callback may not send or receive. */
 static inline struct tsct_mpi_comm *known_comm(MPI_Comm handle)
 {
 	struct tsct_mpi_comm *comm;
@@ -404,7 +402,8 @@ static inline __u64 begin_comm(const struct tsct_mpi_call *call, MPI_Comm from)
 	return base;
 }
 
-/* Records the begin of a call that only @group's members make, and counts it for the new id. */
+/* Records the begin of a call that only @group's members make. Such calls are counted: the count is
+ * a part of the new communicator's id. */
 static inline __u64 begin_comm_group(const struct tsct_mpi_call *call, MPI_Comm from,
 				     MPI_Group group, int tag)
 {

@@ -135,10 +135,8 @@ static void record_session(const struct session *s, __u32 number)
 
 /* ---- clocks and names of nodes ------------------------------------------------ */
 
-/*
- * Reads the clock of this process. A clock that needs a correction per CPU, or
- * has no time, cannot be compared: own->boot then stays 0.
- */
+/* Reads the clock of this process. A clock that needs a correction per CPU, or
+ * has no time, cannot be compared: own->boot then stays 0. */
 static void read_clock(struct leader_clock *own, struct session *s)
 {
 	const struct tsct_clock *clock = tsct_clock_default();

@@ -15,7 +15,8 @@
 #include "call_event.h"
 #include "message_order.h"
 
-/* Before MPI_Init and in MPI's sessions, the thread level is unknown, so threads are assumed. */
+/* Before MPI_Init, and with MPI_Session_init instead, the thread level is unknown, so several
+ * threads are assumed. */
 struct tsct_mpi tsct_mpi = { .threaded = true, .lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP };
 
 static struct tsct_index handles;	/* key: MPI_Comm; value: struct tsct_mpi_comm * */

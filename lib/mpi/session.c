@@ -86,11 +86,9 @@ static const char *find_failure(int err)
 		NULL;
 }
 
-/*
- * Synchronizes the nodes by their daemons: calls tsct_timesync() in all
+/* Synchronizes the nodes by their daemons: calls tsct_timesync() in all
  * processes. No process waits if a node has no daemon. Returns true in all
- * processes, or false in all processes, with the reason in @why.
- */
+ * processes, or false in all processes, with the reason in @why. */
 static bool synchronize_daemons(MPI_Comm node, int limit_ms, char *why, size_t size)
 {
 	static bool gave_up;	/* an earlier synchronization did not complete */
@@ -113,11 +111,9 @@ static bool synchronize_daemons(MPI_Comm node, int limit_ms, char *why, size_t s
 	return !failure;
 }
 
-/*
- * Synchronizes the clocks of all nodes: by the daemons or, if that fails, over MPI.
- * The daemons' way also fails if a process has its own clock, without a timeline. A
- * merge then still uses the daemons' samples, if they are of one cluster.
- */
+/* Synchronizes the clocks of all nodes: by the daemons or, if that fails, over MPI.
+ * Synchronization by the daemons also fails if a process has its own clock, without a
+ * timeline. A merge then still uses the daemons' samples, if they are of one cluster. */
 static void synchronize(__u32 number)
 {
 	struct sync_wanted wanted = read_settings();
@@ -158,10 +154,11 @@ struct mpi_job {
 /* Prints which ranks have not loaded the library. @ranks: list such as "2-3,7" */
 static void report_missing(const char *ranks, double limit_s)
 {
-	fprintf(stderr, TSCT_MPI_LIBRARY ": MPI_Init: of %d ranks, these have not loaded this library,"
-		" after %.0f s: %s; clocks are not compared, and only one end of their messages"
-		" is recorded; start all ranks with this library, by 'trace-ctl record --ranks' or"
-		" 'mpirun -x LD_PRELOAD'\n", tsct_mpi.size, limit_s, ranks);
+	fprintf(stderr, TSCT_MPI_LIBRARY ": MPI_Init: of %d ranks, these have not loaded this"
+		" library, after %.0f s: %s; clocks are not compared, and only one end of their"
+		" messages is recorded; start all ranks with this library, by"
+		" 'trace-ctl record --ranks' or 'mpirun -x LD_PRELOAD'\n", tsct_mpi.size, limit_s,
+		ranks);
 }
 
 /* Writes the ranks that are not in @present, as a list of ranges. A list that
@@ -216,11 +213,9 @@ static void gather_ranks(struct mpi_job *job, double limit_s)
 	free(present);
 }
 
-/*
- * Gets the job's number, which rank 0 makes, by messages between ranks that
+/* Gets the job's number, which rank 0 makes, by messages between ranks that
  * have this library. A collective call would wait forever for a rank without
- * the library, and that rank's program might mistake it for its own call.
- */
+ * the library, and that rank's program might mistake it for its own call. */
 static void agree_on_job(void)
 {
 	const int limit_ms = read_settings().limit_ms;

@@ -14,11 +14,9 @@
 #include "lib/statedump/identity.h"
 #include "filter.h"
 
-/*
- * Smallest number without a unit that is taken as ns since the epoch: such times have had 19
+/* Smallest number without a unit that is taken as ns since the epoch: such times have had 19
  * digits since 2001-09-09. A smaller number is more likely a mistyped year, date or number
- * of seconds.
- */
+ * of seconds. */
 #define NS_PLAIN_MIN	1000000000000000000LL
 
 /* ---- ranges and patterns ---------------------------------------------------- */
@@ -197,9 +195,10 @@ static long local_offset(time_t second)
 }
 
 /*
- * Finds the second of the local time that is @utc if read as UTC, not before @min if
- * possible. Returns 0; -ENOTUNIQ if the time occurs twice, as at the end of summer time
- * (*ret: the first time); or -ENXIO if it does not occur, as at the begin of summer time.
+ * Converts a local date and time to seconds since the epoch. @utc: the same date and time,
+ * converted as if it were UTC. Returns 0; -ENOTUNIQ if it occurs twice, as at the end of summer
+ * time (*ret: the first time); or -ENXIO if it does not occur, as at the begin of summer time. If
+ * only the first of two times is before @min, returns 0 and the second time.
  */
 static int find_local(time_t utc, time_t min, time_t *ret)
 {
@@ -263,11 +262,9 @@ static int to_ns(struct tm *tm, const struct zone *zone, __s64 fraction, time_t 
 	return err;
 }
 
-/*
- * Parses a time of day, and sets *ret to ns since the epoch. The day is that of
+/* Parses a time of day, and sets *ret to ns since the epoch. The day is that of
  * the recording's start, @begin_ns. If the time on that day is before
- * @begin_ns, rounded down to a whole second, the day is the next one.
- */
+ * @begin_ns, rounded down to a whole second, the day is the next one. */
 static int parse_time_of_day(const char *text, __s64 begin_ns, __s64 *ret)
 {
 	time_t begin = begin_ns / NS_PER_S - (begin_ns % NS_PER_S < 0), local;
@@ -462,7 +459,7 @@ static int check_nodes(const struct tsct_selection *sel, const struct err_buffer
 	return 0;
 }
 
-/* Marks the ranges that have @tid. Returns the number of ranges without a mark. */
+/* Marks the ranges that contain @tid. Returns the number of ranges without a mark. */
 static __u32 find_thread(const struct tsct_filter_ranges *threads, __u32 tid, bool *found)
 {
 	__u32 i, nr = 0;
@@ -566,7 +563,8 @@ static bool is_node_wanted(const struct tsct_selection *sel, __u32 node)
 
 	for (i = 0; i < sel->filter->nr_nodes; i++)
 		if (is_node(sel->rec, sel->filter->nodes[i], node) ||
-		    is_node(sel->rec, sel->filter->nodes[i], tsct_recording_node_of(sel->rec, node)))
+		    is_node(sel->rec, sel->filter->nodes[i],
+			    tsct_recording_node_of(sel->rec, node)))
 			return true;
 	return !sel->filter->nr_nodes;
 }

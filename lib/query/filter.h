@@ -26,7 +26,8 @@ struct tsct_filter {
 	/* patterns of selected events, NAME or NAME/KIND, with wildcards */
 	const char **events;
 	__u32 nr_events;
-	const char **wheres, **comms;	/* conditions on fields, which all must hold; thread names */
+	/* wheres: conditions on fields, which all must hold; comms: thread names */
+	const char **wheres, **comms;
 	__u32 nr_wheres, nr_comms;
 	bool any_thread;	/* flag: a thread that the recording does not have is no error */
 };

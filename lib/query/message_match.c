@@ -359,10 +359,8 @@ static void settle_expired(struct tsct_message_matcher *m, struct open_key *k, _
 		settle_waiting(m, k);
 }
 
-/*
- * Settles the oldest open message, which is the first of its list. Returns true if it
- * was matched.
- */
+/* Settles the oldest open message, which is the first of its list. Returns true if it
+ * was matched. */
 static bool settle_oldest(struct tsct_message_matcher *m)
 {
 	struct open_key *k = &m->keys[m->open[m->oldest - 1].key];

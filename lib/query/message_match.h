@@ -109,11 +109,9 @@ int tsct_message_matcher_new(const struct tsct_messages_options *options,
 			     struct tsct_message_matcher **ret);
 void tsct_message_matcher_free(struct tsct_message_matcher *m);
 
-/*
- * tsct_message_sent, tsct_message_received - add one end with @key, which is not 0.
+/* tsct_message_sent, tsct_message_received - add one end with @key, which is not 0.
  * Ticks never decrease from one call to the next. tsct_message_received() returns the
- * matched send, valid until the next call, or NULL if there is no match yet.
- */
+ * matched send, valid until the next call, or NULL if there is no match yet. */
 void tsct_message_sent(struct tsct_message_matcher *m, __u64 key,
 		       const struct tsct_message_end *end);
 const struct tsct_message_end *

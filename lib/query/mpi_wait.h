@@ -63,7 +63,8 @@ TSCT_WING int tsct_mpi_waits_add(struct tsct_mpi_waits *waits, const struct tsct
 		       __u64 error);
 
 /* Returns all waits, sorted by `total`, the largest first; valid until the next call. */
-TSCT_WING const struct tsct_mpi_wait *tsct_mpi_waits_sort(struct tsct_mpi_waits *waits, __u32 *ret_nr);
+TSCT_WING const struct tsct_mpi_wait *tsct_mpi_waits_sort(struct tsct_mpi_waits *waits,
+							  __u32 *ret_nr);
 
 /* Returns the number of messages whose ends state different lengths: it is unknown
  * which sends and receives belong together, so they count for no wait. */
@@ -71,7 +72,7 @@ TSCT_WING __u64 tsct_mpi_waits_mismatched(const struct tsct_mpi_waits *waits);
 
 /*
  * tsct_mpi_waits_unfinished - get a rank that has not ended MPI_Finalize in the recording
- * @next: 0 in the first call; to get the next rank, pass it unchanged
+ * @next: 0 in the first call; the function updates it to get the next rank in the next call
  * @ret_call: unfinished MPI call of the thread that called MPI_Init; NULL: none
  *
  * Returns false if there are no more ranks.

@@ -71,7 +71,7 @@ int tsct_series_fit(const struct tsct_series *series,
 /*
  * tsct_series_near - fit for the time near counter value @at
  *
- * Crystals wander, so only the TSCT_SERIES_NEAR exchanges nearest to @at are fitted.
+ * The rate of a counter wanders, so only the TSCT_SERIES_NEAR exchanges nearest to @at are fitted.
  * The reference fits use all exchanges by definition.
  */
 #define TSCT_SERIES_NEAR	1024

@@ -37,11 +37,9 @@ void tsct_unique_stamps_next(struct tsct_unique_stamps *u, const struct tsct_tra
 	struct tsct_stamp stamp;
 	int begins;
 
-	/*
-	 * Ticks of events in two channels of a CPU are interpolated within one
+	/* Ticks of events in two channels of a CPU are interpolated within one
 	 * tick of the source, so they may be out of order: a tick below the
-	 * tick of the CPU's previous event is raised to that tick.
-	 */
+	 * tick of the CPU's previous event is raised to that tick. */
 	if (tick < last && tick >= stamper->origin)
 		tick = last;
 	begins = tsct_stamper_next(stamper, tick, &stamp);

@@ -19,7 +19,7 @@ struct tsct_unique_stamps_item {
 	/* flag: the event has a stamp; false if the event was emitted before the start
 	 * of the recording, or 2^63 ticks or more after the start */
 	bool known;
-	/* flag: first stamp of a segment; only stamps of one segment compare */
+	/* flag: first stamp of a segment; only stamps of one segment can be compared */
 	bool begins;
 	__u64 segment;
 	struct tsct_stamp stamp;

@@ -117,7 +117,7 @@ record_both u
 for i in alpha beta; do slay $i; done
 run 1 merge -o "$work/m" "$work/u.alpha" "$work/u.beta"
 says 'u.beta: node .* was never compared with the other nodes'
-says 'no bound of its CLOCK_REALTIME to UTC is known'
+says 'the distance of its CLOCK_REALTIME from UTC is unknown'
 [ ! -e "$work/m" ] || fail "a refused merge leaves a result"
 run 1 merge -o "$work/m.otf2" "$work/u.alpha" "$work/u.beta"
 [ ! -e "$work/m.otf2" ] || fail "a refused merge leaves an archive"

@@ -444,7 +444,8 @@ TEST(test_never_compared)
 	n.status = TSCT_STATUS_HOLDOVER;
 	n.uuid = n.boot = 32;
 	write_node(&n, "h");
-	expect_refused("gh", "no bound of its clock, which was in holdover, to UTC is known");
+	expect_refused("gh",
+		       "the distance of its clock, which was in holdover, from UTC is unknown");
 	options.force = true;
 	merge_to("df", "o");
 	ck_assert_ptr_nonnull(strstr(notes, "each node's own clock is used"));
@@ -524,7 +525,8 @@ TEST(test_cluster_and_utc)
 	tsct_trace_close(trace);
 	options.force = true;
 	merge_to("ok", "p");
-	ck_assert_ptr_nonnull(strstr(notes, "no bound of its cluster's time to UTC is known"));
+	ck_assert_ptr_nonnull(strstr(notes,
+				     "the distance of its cluster's time from UTC is unknown"));
 	trace = open_result("p");
 	ck_assert(tsct_recording_is_uncompared(tsct_trace_recording(trace)));
 	tsct_recording_errors(tsct_trace_recording(trace), EPOCH + LENGTH, &errors);

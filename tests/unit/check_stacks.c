@@ -343,8 +343,9 @@ TEST(test_counts)
 	static const char *const sentences[] = {
 		"61.3 % of the stacks of programs end after one function: no frame pointers, see"
 		" trace-ctl-record(1), STACKS",
-		"4 events of threads without a user stack: kernel threads, idle CPUs, exits",
-		"24 events with a stack of which the kernel refused a part, which reads [refused]",
+		"4 events of threads without a user stack: kernel threads, idle CPUs,"
+		" exiting threads",
+		"24 events with a stack of which the kernel refused a part, shown as [refused]",
 		"1 event without a stack in the recording",
 	};
 	struct tsct_stack_counts counts = { 0 };
