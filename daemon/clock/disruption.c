@@ -19,10 +19,8 @@
 
 /* ---- comparison of two samples ------------------------------------------ */
 
-/*
- * Least change of the difference of two clocks that is a disruption, ns. A
- * smaller change may be a rounding error, because the clocks return whole ns.
- */
+/* Largest change of the difference between two clocks that is not a disruption, ns: it may be
+ * a rounding error, because the clocks return whole ns. */
 #define CONSTANT_NS	1000
 
 __u32 disruption_compare(const struct disruption *before,
@@ -202,8 +200,7 @@ static void read_vmclock(const struct vmclock *vm, struct disruption *d)
 		    VMCLOCK_GENERATION)
 			generation = __atomic_load_n(&vm->generation,
 						     __ATOMIC_RELAXED);
-		/* Orders the reads of the fields above before the second
-		 * read of seq. */
+		/* Orders the reads above before the second read of seq. */
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		if (__atomic_load_n(&vm->seq, __ATOMIC_RELAXED) != seq)
 			continue;

@@ -39,7 +39,7 @@ static int module_request(struct module_clock *m, unsigned long number,
 	return err;
 }
 
-/* Refuses a module of an earlier release, which kept the clock and counts no disruptions. */
+/* Refuses a module of an earlier release, which keeps a clock itself and counts no disruptions. */
 static int refuse_module(struct module_clock *m)
 {
 	struct tsct_info info = { .version = "" };

@@ -48,7 +48,7 @@ void peers_close(struct peers *peers);
 void peers_reload(struct peers *peers);
 
 /*
- * peers_wants - write the descriptors to poll to @fds; returns their number
+ * peers_wants - write the descriptors to poll to @fds, and return their number
  * @ret_until_ns: next time to call peers_dispatch(), CLOCK_MONOTONIC;
  *	INT64_MAX: never
  *

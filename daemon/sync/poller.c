@@ -28,8 +28,9 @@
 
 /* Minimum time between log lines about a source's answers with the same result, ns */
 #define LOG_NS		(60 * NS_PER_S)
-/* Least number of turns in a row outside the limits that is logged. A lower number is
- * normal: at the start of a session and after a late request, the turn may come at once. */
+/* Least number of turns in a row outside the limits that is logged. (A turn is the time to the
+ * next request, as the master assigns it.) A lower number is normal: at the start of a session
+ * and after a late request, the turn may come at once. */
 #define BAD_TURNS	8
 #define STATES_MAX	20		/* maximum number of log lines about a
 					 * source's state in LOG_NS */
@@ -400,8 +401,7 @@ static void end_session(struct peers *p, struct peer_source *s)
 {
 	flush_exchanges(p, s);
 	s->session = s->own_session = s->client.session = 0;
-	s->due_ns = NEVER;		/* end_session()'s caller sets the time of the
-					 * next request */
+	s->due_ns = NEVER;		/* the caller sets the time of the next request */
 	p->nr_sessions++;
 	p->urgent = true;
 }
