@@ -319,9 +319,9 @@ static bool repeats_answer(const struct client_entry *entry, __u64 tx)
  * If @tx belongs to an answer in entry->past, the client made the request after that
  * answer, so the request is no replay of an older one. If @tx is unknown, the client
  * was restarted, lost many answers, or an attacker replays a recording: the client's
- * next request is accepted if it repeats the tx of the answer to this request. Accepted
- * without a known tx: a client's first request, and a few requests with the same tx,
- * sent before the first of them was answered.
+ * next request is accepted if it repeats the tx of the answer to this request. Two kinds of
+ * requests are accepted without a known tx: a client's first request, and a few requests with
+ * the same tx, which a client sends before the first of them is answered.
  */
 static bool is_fresh(const struct client_entry *entry, __u64 tx)
 {

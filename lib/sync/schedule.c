@@ -9,8 +9,8 @@
 #define REQUESTS_LONG	3		/* requests per poll, if the interval is long */
 /*
  * Least number of pairs (the first two exchanges of a poll) that a fit has compared before a
- * poll may be a single request. The sign test finds first exchanges slow if they are the slower
- * ones in 18 of 24 pairs: if they are in nine of ten polls, it finds that in 99 of 100 fits.
+ * poll may be a single request. The sign test finds first exchanges slow if they are slower in
+ * 18 of 24 pairs. If they are slower in nine of ten polls, 99 of 100 fits find that.
  */
 #define PAIRS_MIN	24
 #define LOST_MIN	3	/* number of lost requests after which timeouts double */
