@@ -357,7 +357,7 @@ static int lookup_time(const struct tsct_clock_full *clock, __u64 cycles, __u32 
 			err = correct_skew(clock, &head, cycles, cpu, timeline, time);
 		if (!err && is_time_lost(&clock->head, &head, cycles, timeline))
 			time->status = TSCT_STATUS_DISRUPTED;
-		/* If the page has changed, `head` and *time may be of different states: tries again. */
+		/* If the page has changed, `head` and *time may not match: tries again. */
 		if (is_unchanged(page, &head))
 			return err;
 	}
