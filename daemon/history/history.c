@@ -56,10 +56,11 @@ struct history {
 static void note(struct history *h, int err, const char *what)
 {
 	if (err && err != h->err)
-		log_warning("%s: %s: %s; trace-ctl time will lack times from now on; "
-			    "%s, or give 'history off'", h->dir, what, strerror(-err),
-			    err == -ENOSPC || err == -EDQUOT ? "make room" :
-			    err == -EACCES || err == -EPERM ? "give the directory to the daemon's user" :
+		log_warning("%s: %s: %s; trace-ctl time will not know times from now on; "
+			    "%s, or set 'history off' in tsctraced.conf", h->dir, what,
+			    strerror(-err), err == -ENOSPC || err == -EDQUOT ? "free space there" :
+			    err == -EACCES || err == -EPERM ?
+			    "give the directory to the daemon's user" :
 			    "remove the cause of the error");
 	if (!err && h->err)
 		log_info("%s: writing the clock's history works again", h->dir);
