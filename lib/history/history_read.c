@@ -1107,7 +1107,7 @@ static const char *refusal(int err)
 	case -EFBIG:
 		return "larger than 16 MiB, so it is not a file of tsctraced";
 	case -E2BIG:
-		return "older than the newest 512 MiB of this boot, which are all that is read";
+		return "older than the newest 512 MiB of this boot; older files are not read";
 	case -EINVAL:
 		return "not a history, or its beginning is damaged";
 	default:

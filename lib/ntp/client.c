@@ -794,7 +794,8 @@ const struct tsct_result_text tsct_client_results[TSCT_CLIENT_NR] = {
 		"the server is not synchronized (yet)" },
 	[TSCT_CLIENT_IMPOSSIBLE] = { "impossible",
 		"inconsistent answer: the server sent the answer before it received the request, "
-		"reports an impossible counter rate, or is 0 hops from another node" },
+		"reports an impossible counter rate, or states 0 hops to a master that is another "
+		"node" },
 	[TSCT_CLIENT_SELF] = { "self",
 		"the answer has this node's id: if one node is a copy of the other, remove "
 		"STATE-DIR/node on one of them and restart tsctraced there, or reboot a copy of "

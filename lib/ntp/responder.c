@@ -642,5 +642,5 @@ const struct tsct_result_text tsct_answers[TSCT_ANSWER_NR] = {
 	[TSCT_ANSWER_WRONG_KEY] = { "wrong_key",
 		"wrong key: this key is configured for another node" },
 	[TSCT_ANSWER_TOO_LONG] = { "too_long",
-		"too short: the answer would be longer than the request" },
+		"request too short: the answer would be longer than the request" },
 };
