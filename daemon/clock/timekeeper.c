@@ -63,7 +63,6 @@ __u64 timekeeper_cycles(const struct timekeeper *k)
 	return k->sampler.ops->cycles(k->sampler.ops->ctx, &cpu);
 }
 
-/* Returns the present CLOCK_MONOTONIC_RAW, ns. */
 static __s64 timekeeper_raw_ns(const struct timekeeper *k)
 {
 	return k->sampler.ops->clock_ns(k->sampler.ops->ctx,
@@ -563,7 +562,7 @@ static void timekeeper_save_drift(struct timekeeper *k, bool now)
 	k->saved_ns = ns;
 }
 
-/* Publishes the clock's state, and resolves conflicts with another process's. After
+/* Publishes the clock's state, and resolves conflicts with the state of another process. After
  * a disruption, publishes the status DISRUPTED, calibrates, and then publishes new
  * clock params. After an error, the next tick tries the publication again. */
 static void timekeeper_publish(struct timekeeper *k)

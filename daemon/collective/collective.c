@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Collectives. A caller of tsct_timesync() sends the request "timesync 0"
- * to the control socket, and then, a few times a second, "timesync N"
- * with the number N from the answer. The daemon's answers:
+ * to the control socket, and then, every 20 ms, "timesync N" with the number
+ * N from the answer. The daemon's answers:
  *
  *   waiting N NAMES	callers on these nodes are missing
  *   session N		all have arrived; the session is under way

@@ -40,7 +40,7 @@ struct history {
 	char dir[4096];
 	__u8 boot_id[16];
 	char boot[33];			/* boot_id in hexadecimal */
-	int fd;				/* the present file; -1: none */
+	int fd;				/* descriptor of the present file; -1: no file */
 	off_t size;
 	__u32 source;
 	unsigned int days;
@@ -48,7 +48,8 @@ struct history {
 	struct tsct_clock_copy copy;	/* the published clock at the last tick */
 	bool was_reset;			/* true: the counter is not the counter of earlier files */
 	int err;			/* error of the last write or open; changes are logged */
-	unsigned int pause, pauses;	/* ticks to the next try to begin a file; initial number */
+	/* number of ticks to the next try to begin a file; its value after the last failure */
+	unsigned int pause, pauses;
 };
 
 /* ---- files ---------------------------------------------------------------- */

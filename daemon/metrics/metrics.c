@@ -204,7 +204,6 @@ static double utc_error(const struct tsct_clock_state *state, __u64 now)
 	return utc.error_ns == UINT64_MAX ? NAN : (double)utc.error_ns / 1e9;
 }
 
-/* Fills in the metrics that come from the timekeeper. */
 static void metrics_from_timekeeper(const struct timekeeper *k, struct metrics *ret)
 {
 	const struct tsct_clock_state *state = timekeeper_state(k);

@@ -101,7 +101,7 @@ static int read_head(const struct tsct_clock *clock, enum timeline timeline,
 
 /* ---- disruptions --------------------------------------------------------- */
 
-/* Count of disruptions of params that were made without the module */
+/* Module's count of disruptions in params that were published without the module */
 static const uint64_t no_disruptions;
 
 static int map_module(const struct tsct_disruption_page **ret_page)
@@ -608,7 +608,7 @@ static int find_cycles(const struct tsct_clock_copy *copy, __s64 ns,
 	}
 	if (READ_ONCE(copy->dropped))
 		return -ERANGE;
-	/* The time is before all segments: extend the oldest segment backwards. */
+	/* The time is before all segments: extends the oldest segment backwards. */
 	if (!segment.mult)
 		return -EAGAIN;
 	d = ((tsct_u128)((tsct_s128)segment.base_ns - ns) <<

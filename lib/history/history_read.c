@@ -503,7 +503,6 @@ static int compare_entries(const void *a, const void *b)
 		tsct_compare(x->params.as_of_cycles, y->params.as_of_cycles);
 }
 
-/* Returns true if the pairings of two entries contradict each other. */
 static bool pairings_differ(const struct tsct_history *h, const struct entry *a,
 			    const struct entry *b)
 {
