@@ -158,7 +158,7 @@ int kept_channels_hold(const char *run_dir)
 	inotify_add_watch(fds[1].fd, run_dir, IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF);
 	if (stat(addr.sun_path, &st))
 		return 0;	/* removed before it was watched */
-	/* A daemon connected before it started this process: nr > 2 after the first pass. */
+	/* The daemon connected before it started this process: the first pass accepts it. */
 	do {
 		if (poll(fds, nr, -1) < 0 && errno != EINTR)
 			return 1;

@@ -23,8 +23,7 @@
 static int map_file(struct clock_file *file, int fd)
 {
 	void *page;
-	/* Allocates the file's blocks now: a later write to the mapping would raise
-	 * SIGBUS if the file system is full. */
+	/* Allocates blocks now: on a full file system, a later write would raise SIGBUS. */
 	int err = -posix_fallocate(fd, 0, (off_t)file->size);
 
 	if (err)

@@ -19,10 +19,8 @@
 
 /* ---- comparison of two samples ------------------------------------------ */
 
-/*
- * Least change of the difference of two clocks that is a disruption, ns. A
- * smaller change may be a rounding error, because the clocks return whole ns.
- */
+/* Largest change of the difference between two clocks that is not a disruption, ns: it may be
+ * a rounding error, because the clocks return whole ns. */
 #define CONSTANT_NS	1000
 
 __u32 disruption_compare(const struct disruption *before,
@@ -88,8 +86,8 @@ void disruption_describe(const struct disruption *before,
 			 "to %s", before->clocksource, now->clocksource);
 		return;
 	case TSCT_CAUSE_HOTPLUG:
-		snprintf(text, size, "the counter of a CPU that came up (online: %s) is not "
-			 "where it was measured before", now->cpus_online);
+		snprintf(text, size, "the counter of a CPU that came online (online: %s) "
+			 "contradicts its skew as measured before", now->cpus_online);
 		return;
 	case TSCT_CAUSE_JUMP:
 		snprintf(text, size, "the counter jumped, as the module reports");
@@ -202,8 +200,7 @@ static void read_vmclock(const struct vmclock *vm, struct disruption *d)
 		    VMCLOCK_GENERATION)
 			generation = __atomic_load_n(&vm->generation,
 						     __ATOMIC_RELAXED);
-		/* Orders the reads of the fields above before the second
-		 * read of seq. */
+		/* Orders the reads above before the second read of seq. */
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		if (__atomic_load_n(&vm->seq, __ATOMIC_RELAXED) != seq)
 			continue;

@@ -53,7 +53,6 @@ void drift_file_open(struct drift_file *file, const char *dir)
 	read_identity("/proc/sys/kernel/random/boot_id", file->boot,
 		      sizeof(file->boot));
 	read_identity("/etc/machine-id", file->machine, sizeof(file->machine));
-	/* Reads the model name of the first CPU from /proc/cpuinfo. */
 	tsct_sysfs_read("/proc/cpuinfo", info, sizeof(info));
 	model = strstr(info, "model name");
 	model = model ? strchr(model, ':') : NULL;
@@ -224,8 +223,8 @@ int drift_file_save(struct drift_file *file, const struct disruption *now,
 {
 	char text[DRIFT_FILE_TEXT_MAX];
 	size_t len = format_drift(file, now, drift, text, sizeof(text));
-	/* The new file need not be on disk before it is renamed: after a crash of
-	 * the machine the boot id is another, and the file would not be used. */
+	/* Does not sync the file to the disk: after a crash of the machine, the boot id has
+	 * changed, and the file would not be used. */
 	int err = len < sizeof(text) ?
 		state_file_replace(file->path, text, len, false) : -EMSGSIZE;
 

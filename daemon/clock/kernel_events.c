@@ -184,8 +184,7 @@ int kernel_events_open(struct kernel_events *kernel)
 		nl_socket_set_nonblocking(kernel->sock);
 	if (err)
 		goto free_sock;
-	/* The netlink controller reports a family that appears after this
-	 * look-up. */
+	/* The netlink controller reports a family that appears after this look-up. */
 	find_family(kernel);
 	kernel->news = false;
 	return 0;

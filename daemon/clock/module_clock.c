@@ -39,7 +39,7 @@ static int module_request(struct module_clock *m, unsigned long number,
 	return err;
 }
 
-/* Refuses a module of an earlier release, which kept the clock and counts no disruptions. */
+/* Refuses a module of an earlier release, which keeps a clock itself and counts no disruptions. */
 static int refuse_module(struct module_clock *m)
 {
 	struct tsct_info info = { .version = "" };
@@ -60,8 +60,9 @@ int module_clock_snapshot(struct module_clock *m,
 	memset(ret, 0, sizeof(*ret));
 	err = module_request(m, TSCT_IOC_CLOCK_SNAPSHOT, ret);
 	if (err == -EACCES || err == -EPERM) {
-		log_error("%s: %s; disruptions that the module counts are not seen; run as root, "
-			  "or with --no-module", TSCT_DEVICE_PATH, strerror(-err));
+		log_error("%s: cannot read the module's clock: %s; disruptions that the module "
+			  "counts are not detected; run as root, or with --no-module",
+			  TSCT_DEVICE_PATH, strerror(-err));
 		m->use = false;
 		return -ENOENT;
 	}
@@ -84,8 +85,8 @@ void module_clock_store(struct module_clock *m, const struct tsct_clock_page *pa
 	if (err == -ENOENT)	/* there is no module, or no reserved memory */
 		err = 0;
 	if (err && err != m->result)
-		log_warning("%s: cannot store the clock in reserved memory: %s; channels that "
-			    "outlive a panic will have no time", TSCT_DEVICE_PATH,
+		log_warning("%s: cannot store the clock in reserved memory: %s; after a panic, the "
+			    "events in that memory will have no time", TSCT_DEVICE_PATH,
 			    strerror(-err));
 	m->result = err;
 }

@@ -17,7 +17,7 @@ struct module_clock {
 					 * found no module; the device is not opened
 					 * again while this flag is set */
 	int result;			/* last result of module_clock_store(), 0 or -errno;
-					 * each change is logged */
+					 * each new error is logged */
 };
 
 /*

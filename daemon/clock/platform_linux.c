@@ -215,8 +215,7 @@ static void *run_survey(void *arg)
 	int event = run->event;
 
 	run->err = cpu_survey(NULL, run->hz, &run->found);
-	/* Release store: pairs with the acquire in
-	 * platform_take_survey(), which may then free *run. */
+	/* Release store: pairs with the acquire in platform_take_survey(), which frees *run. */
 	__atomic_store_n(&run->done, true, __ATOMIC_RELEASE);
 	while (write(event, &one, sizeof(one)) < 0 && errno == EINTR)
 		;

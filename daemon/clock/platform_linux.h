@@ -124,8 +124,8 @@ TSCT_WING void history_tick(const char *state_dir, const struct timekeeper *time
 
 /* ---- platform_linux.c ----------------------------------------------------- */
 
-/* CPU survey: the skews of the counters of all CPUs. Either the module
- * measures the skews, or one thread per CPU does, in about 0.2 s. */
+/* CPU survey: the skews of the counters of all CPUs. Either the module measures the skews, or
+ * threads of this process do, in about 0.2 s. */
 struct cpu_survey {
 	struct cpu_survey_result result;
 	__u32 nr;			/* number of entries in the table of skews */

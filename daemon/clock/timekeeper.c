@@ -4,11 +4,11 @@
  * of the cluster's time, conflicts with states that other processes published, start,
  * ticks and stop.
  *
- * Every published state has k->count, the module's count of disruptions from before
- * the samples that the params rest on. k->count changes in three places only: at
- * the start and before each try of a calibration, which take all samples anew; and
- * after a sample that agrees with the params, to the count read before that sample.
- * Readers that find another count in the module's page reject the params.
+ * Every published state contains k->count, the module's count of disruptions, as read before
+ * the samples from which the params were estimated. Readers that find another count in the
+ * module's page reject the params. k->count changes at the start and before each try of a
+ * calibration, where all samples are taken anew; and after a sample that agrees with the
+ * params, when it becomes the count that was read before that sample.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -63,7 +63,6 @@ __u64 timekeeper_cycles(const struct timekeeper *k)
 	return k->sampler.ops->cycles(k->sampler.ops->ctx, &cpu);
 }
 
-/* Returns the present CLOCK_MONOTONIC_RAW, ns. */
 static __s64 timekeeper_raw_ns(const struct timekeeper *k)
 {
 	return k->sampler.ops->clock_ns(k->sampler.ops->ctx,
@@ -288,7 +287,7 @@ static void timekeeper_survey_cpus(struct timekeeper *k, bool hold)
 			    "table of skews stays in use", strerror(-err));
 }
 
-/* Returns true while a CPU survey delays publication; ends the delay after HOLD_NS. */
+/* Returns true while a CPU survey delays publication; ends the delay after HOLD_NS (2 s). */
 static bool timekeeper_is_held(struct timekeeper *k)
 {
 	if (!k->hold_until_ns)
@@ -436,8 +435,8 @@ static int publish_ahead(struct timekeeper *k, bool cluster_only,
 		cycles_per_ns = hz > 0 ? hz / 1e9 : 1;
 		compose(k, cluster_only, timekeeper_cycles(k) +
 			(__u64)((double)lead_ns * cycles_per_ns), ret_state);
-		/* During a suspend the module's count has the flag
-		 * PENDING, so it never equals this count. */
+		/* During a suspend the module's count has the flag PENDING, so that it never
+		 * equals a published count. */
 		ret_state->disruptions = k->count & ~TSCT_DISRUPTIONS_PENDING;
 		err = k->ops->publish(k->ops->ctx, ret_state);
 		took_ns = timekeeper_raw_ns(k) - start_ns;
@@ -563,7 +562,7 @@ static void timekeeper_save_drift(struct timekeeper *k, bool now)
 	k->saved_ns = ns;
 }
 
-/* Publishes the clock's state, and resolves conflicts with another process's. After
+/* Publishes the clock's state, and resolves conflicts with the state of another process. After
  * a disruption, publishes the status DISRUPTED, calibrates, and then publishes new
  * clock params. After an error, the next tick tries the publication again. */
 static void timekeeper_publish(struct timekeeper *k)
@@ -776,7 +775,8 @@ void timekeeper_tick(struct timekeeper *k)
 
 	k->ops->read_disruption(k->ops->ctx, &k->disruption);
 	if (k->disruption.count & TSCT_DISRUPTIONS_PENDING) {
-		/* Readers reject all params during a suspend. The next count begins the epoch. */
+		/* The machine is being suspended: readers reject all params, and the module's
+		 * next count begins an epoch. */
 		k->disruption = before;
 		return;
 	}

@@ -93,8 +93,8 @@ struct timekeeper {
 	struct tsct_sampler sampler;
 	struct tsct_rate_estimator est;
 	struct disruption disruption;
-	__u64 count;			/* module's count of disruptions before the samples
-					 * that the clock params rest on */
+	__u64 count;			/* module's count of disruptions, read before the
+					 * samples that gave the clock params */
 	struct timekeeper_stats stats;
 	__u32 logged_status;		/* status last logged, TSCT_STATUS_* */
 	bool uncalibrated;		/* not calibrated since a disruption */
@@ -103,7 +103,7 @@ struct timekeeper {
 	bool skewed;			/* the published table of CPUs states a skew
 					 * (flag TSCT_CLOCK_SKEWED) */
 	bool survey_running;
-	bool survey_again;		/* start another CPU survey after this one */
+	bool survey_again;		/* start another CPU survey after the running one */
 	bool survey_unpublished;	/* a CPU table waits for publish_cpus() */
 	bool survey_skewed;		/* the unpublished CPU table states a skew */
 	__s64 hold_until_ns;		/* end of the hold on publication,
@@ -133,7 +133,7 @@ int timekeeper_start(struct timekeeper *k, const struct timekeeper_ops *ops);
 /*
  * timekeeper_tick - check for disruptions, take a sample, publish
  *
- * After a disruption it calibrates, which blocks for about 15 ms.
+ * After a disruption, calibrates, which blocks for about 15 ms.
  */
 void timekeeper_tick(struct timekeeper *k);
 

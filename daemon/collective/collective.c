@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
  * Collectives. A caller of tsct_timesync() sends the request "timesync 0"
- * to the control socket, and then, a few times a second, "timesync N"
- * with the number N from the answer. The daemon's answers:
+ * to the control socket, and then, every 20 ms, "timesync N" with the number
+ * N from the answer. The daemon's answers:
  *
  *   waiting N NAMES	callers on these nodes are missing
  *   session N		all have arrived; the session is under way
- *   done N		the session is over, and its time published
+ *   done N		the session is over, and its time is published
  *
  * A caller that sends no request for half a second has stopped waiting. This node
  * reports its arrival to its master when a local caller waits and all members of this
@@ -45,8 +45,8 @@
 /* Time for which callers wait before members get a poll request, ns. Most collectives end
  * sooner. */
 #define POLL_MEMBERS_NS	(NS_PER_S / 5)
-/* If an answer of the master shows, within this time after the last participant
- * ended, that callers wait, the participant ended while these callers waited, ns */
+/* Time after the end of the last participant, ns: if an answer of the master shows within this
+ * time that callers wait, the participant counts as ended while these callers waited */
 #define ENDED_NS	NS_PER_S
 /* Time from a member's first report of a waiting caller until missing nodes are logged,
  * ns */
@@ -120,8 +120,8 @@ static bool has_members(const struct peers *p)
 	return p->members.schedule && p->service.nr;
 }
 
-/* Returns true if all members of this node have arrived in the barrier. One missing
- * node is allowed, because the schedule counts this node until it has arrived. */
+/* Returns true if all members of this node have arrived in the barrier. One missing node is
+ * allowed: this node, which the schedule counts as missing until this node has arrived. */
 static bool all_below(const struct peers *p)
 {
 	__u32 barrier;

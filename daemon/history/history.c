@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Keeps the node's clock lines in files of the state directory, history/BOOT.NUMBER, for
- * trace-ctl time. A file begins at the start of the daemon, and when the previous file has
- * FILE_BYTES. NUMBER counts the files of all boots. When all files together are too large, those
- * with the lowest numbers are removed, whatever their ages: the clock may be set to a wrong time.
+ * Keeps the history of the node's clock in files of the state directory, history/BOOT.NUMBER,
+ * for trace-ctl time: lines from the counter to times, see lib/history/history.h. The daemon
+ * begins a file when it starts, and when the previous file has FILE_BYTES. NUMBER counts the files
+ * of all boots. When all files together are too large, those with the lowest numbers are removed.
+ * Their ages do not count, because the clock may be set to a wrong time.
  *
  * Each record is written with one pwrite(), so a killed daemon leaves whole records. If the
  * disk is full, the next record replaces the written part of a record. Nothing is synced to the
@@ -39,7 +40,7 @@ struct history {
 	char dir[4096];
 	__u8 boot_id[16];
 	char boot[33];			/* boot_id in hexadecimal */
-	int fd;				/* the present file; -1: none */
+	int fd;				/* descriptor of the present file; -1: no file */
 	off_t size;
 	__u32 source;
 	unsigned int days;
@@ -47,7 +48,8 @@ struct history {
 	struct tsct_clock_copy copy;	/* the published clock at the last tick */
 	bool was_reset;			/* true: the counter is not the counter of earlier files */
 	int err;			/* error of the last write or open; changes are logged */
-	unsigned int pause, pauses;	/* ticks to the next try to begin a file; initial number */
+	/* number of ticks to the next try to begin a file; its value after the last failure */
+	unsigned int pause, pauses;
 };
 
 /* ---- files ---------------------------------------------------------------- */
@@ -55,10 +57,11 @@ struct history {
 static void note(struct history *h, int err, const char *what)
 {
 	if (err && err != h->err)
-		log_warning("%s: %s: %s; trace-ctl time will lack times from now on; "
-			    "%s, or give 'history off'", h->dir, what, strerror(-err),
-			    err == -ENOSPC || err == -EDQUOT ? "make room" :
-			    err == -EACCES || err == -EPERM ? "give the directory to the daemon's user" :
+		log_warning("%s: %s: %s; trace-ctl time will not know times from now on; "
+			    "%s, or set 'history off' in tsctraced.conf", h->dir, what,
+			    strerror(-err), err == -ENOSPC || err == -EDQUOT ? "free space there" :
+			    err == -EACCES || err == -EPERM ?
+			    "give the directory to the daemon's user" :
 			    "remove the cause of the error");
 	if (!err && h->err)
 		log_info("%s: writing the clock's history works again", h->dir);
@@ -80,7 +83,7 @@ static unsigned int number_of(const char *name)
 }
 
 struct old_file {
-	off_t bytes;		/* on the disk */
+	off_t bytes;		/* size of the file, or its space on the disk if that is larger */
 	char name[64];
 };
 
@@ -176,8 +179,8 @@ static bool resume(struct history *h, unsigned int nr)
 	return found;
 }
 
-/* Returns true if the clock has segments from before this daemon: from an earlier time than a
- * daemon that has just started can have published. */
+/* Returns true if the clock has segments from before this daemon's start: older than START_NS,
+ * which a daemon that has just started cannot have published. */
 static bool has_earlier_segments(const struct tsct_clock_copy *copy)
 {
 	const struct tsct_clock_params *real = &copy->state.real;
@@ -275,7 +278,8 @@ static struct tsct_history_pairing measure(const struct timekeeper *k)
 		pairing.rate_mult = state->rate_mult;
 		pairing.rate_error_ppt = state->rate_error_ppt + (k->est.locked ? 0 : WANDER_PPT);
 	}
-	/* Bound from the previous tick to the next tick: ticks are at most 1.25 s apart. */
+	/* Adds 3 s of growth: the bound has to hold from the previous tick to the next tick, which
+	 * are at most 2.5 s apart. */
 	if (state->utc_source && state->utc_error_ns < ~0ULL / 2) {
 		pairing.utc_error_ns = state->utc_error_ns + 3ULL * state->utc_growth_ppb;
 		pairing.utc_growth_ppb = state->utc_growth_ppb;
@@ -307,7 +311,7 @@ static void history_feed(struct history *h, const struct timekeeper *k,
 		tsct_history_writer_init(&h->writer, put, h);
 		h->was_reset = was_reset;
 	}
-	/* Until here, h->copy was that of the last tick, with which the previous file ends. */
+	/* The code above needs the copy of the previous tick, with which the previous file ends. */
 	h->copy = *copy;
 	if (h->fd >= 0 && h->size < FILE_BYTES)
 		return;

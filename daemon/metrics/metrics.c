@@ -125,7 +125,7 @@ static void metrics_print(const struct metrics *m, FILE *to)
 		  "reading only with the number of the CPU.",
 		  m->skewed },
 		{ "clock_segments", "gauge",
-		  "Number of clock segments of the past that are kept.", m->counts.segments },
+		  "Number of past clock segments that are kept.", m->counts.segments },
 		{ "clock_error_seconds", "gauge",
 		  "Current bound of the clock's error against CLOCK_REALTIME.",
 		  m->error_s },
@@ -156,11 +156,10 @@ static void metrics_print(const struct metrics *m, FILE *to)
 		  "Published time minus CLOCK_REALTIME, by the last sample.",
 		  m->stats.offset_ns / 1e9 },
 		{ "clock_slews_total", "counter",
-		  "Number of times that clock parameters were published that slew the "
-		  "time.",
+		  "Number of published clock parameters that slew the time.",
 		  (double)m->stats.slews },
 		{ "clock_late_publications_total", "counter",
-		  "Publications of clock params that were late, and were repeated.",
+		  "Publications of clock parameters that were late, and were repeated.",
 		  (double)m->stats.late },
 		{ "module_in_use", "gauge",
 		  "1 if the kernel module is loaded and counts disruptions of the clock.",
@@ -205,7 +204,6 @@ static double utc_error(const struct tsct_clock_state *state, __u64 now)
 	return utc.error_ns == UINT64_MAX ? NAN : (double)utc.error_ns / 1e9;
 }
 
-/* Fills in the metrics that come from the timekeeper. */
 static void metrics_from_timekeeper(const struct timekeeper *k, struct metrics *ret)
 {
 	const struct tsct_clock_state *state = timekeeper_state(k);

@@ -67,9 +67,11 @@ void packet_clock_refresh(struct packet_clock *c)
 
 	/* The clock file and the source may have changed since the last call. */
 	c->clock.head.page = file->page;
-	/* The published count: the daemon itself detects disruptions at its next update. */
+	/* Compares params with the published count, which they always match, not with the module's
+	 * count: the daemon detects disruptions at its next update. */
 	if (file->page)
-		c->clock.head.disruptions = (const uint64_t *)&file->page->copy[1].state.disruptions;
+		c->clock.head.disruptions =
+			(const uint64_t *)&file->page->copy[1].state.disruptions;
 	c->clock.head.source = c->timekeeper->est.state.source;
 	c->clock.area.page = file->page;
 	c->clock.area.nr_cpus = file->nr_cpus;

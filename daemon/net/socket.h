@@ -26,12 +26,11 @@ struct packet_clock {
 	const struct timekeeper *timekeeper;
 	const struct platform *platform;
 	struct tsct_clock_full clock;	/* reader of the daemon's own clock file */
-	/* packet_clock_refresh() sets the fields `usable` and `hz`. */
+	/* packet_clock_refresh() sets the fields below. */
 	bool usable;			/* CLOCK_REALTIME agrees with the clock page */
 	double hz;			/* frequency of the counter; 0: unknown */
-	/* error bound of times that this process reads for packets, on
-	 * any CPU, cycles; set by packet_clock_refresh() */
-	__u32 skew_cycles;
+	__u32 skew_cycles;		/* error bound of times that this process reads for
+					 * packets, on any CPU, cycles */
 };
 
 /*

@@ -48,7 +48,7 @@ void peers_close(struct peers *peers);
 void peers_reload(struct peers *peers);
 
 /*
- * peers_wants - write the descriptors to poll to @fds; returns their number
+ * peers_wants - write the descriptors to poll to @fds, and return their number
  * @ret_until_ns: next time to call peers_dispatch(), CLOCK_MONOTONIC;
  *	INT64_MAX: never
  *
@@ -66,7 +66,7 @@ void peers_dispatch(struct peers *peers, const struct pollfd *fds);
  * node, or the next request of a node that this node answers. */
 bool peers_expects(const struct peers *peers);
 
-/* Call it after the timekeeper published clock params or began an epoch. */
+/* Updates the peers. Call it after the timekeeper published clock params or began an epoch. */
 void peers_tick(struct peers *peers);
 
 /* Returns true if the cluster's time is to be published now, without

@@ -38,13 +38,14 @@ struct peer_source {
 	 * the first answer; 0: no answer yet. The burst at the daemon's start does not count
 	 * as requested, so that a server that does not answer can get another burst soon. */
 	__s64 burst_ns;
-	unsigned int nr_single;		/* polls in a row that were a single request */
+	unsigned int nr_single;		/* number of polls in a row with a single request */
 	unsigned int further;		/* requests of the present poll that are still
 					 * to be sent, each after an answer */
 	/* true: exchanges with the source were passed to the cluster. The first exchanges
 	 * are collected and passed together, see feed_complete() */
 	bool accepted;
-	/* lost polls until an answer with this node's own id is forgotten; 0: no such answer */
+	/* number of lost polls until an answer that had this node's own id is forgotten; 0: no
+	 * such answer */
 	unsigned int own_id_polls;
 	bool is_unsynced;		/* true: the server's last answer says that the server
 					 * is not synchronized; bursts are suspended */
@@ -56,8 +57,8 @@ struct peer_source {
 					 * this node takes part; 0: no session */
 	__s64 sent_ns;			/* time of the last request */
 	__s64 rtt_ns;			/* longest recent round trip, ns; 0: unknown */
-	unsigned int bad_turns;		/* number of turns in a row outside
-					 * the limits in schedule.h */
+	unsigned int bad_turns;		/* number of turns in a row (times to the next request,
+					 * by the master) outside the limits in schedule.h */
 	__s64 bad_turns_ns;		/* time of the last log line about bad_turns */
 	unsigned int own_session;	/* exchanges left in the session
 					 * client.session, which this node

@@ -325,7 +325,6 @@ static json_t *report_all(const struct peers *p)
 	return all;
 }
 
-/* Prints the answer to the request "samples AFTER". */
 static void answer_samples(const struct peers *p, const char *after, FILE *to)
 {
 	__u64 number;

@@ -28,8 +28,9 @@
 
 /* Minimum time between log lines about a source's answers with the same result, ns */
 #define LOG_NS		(60 * NS_PER_S)
-/* Least number of turns in a row outside the limits that is logged. A lower number is
- * normal: at the start of a session and after a late request, the turn may come at once. */
+/* Least number of turns in a row outside the limits that is logged. (A turn is the time to the
+ * next request, as the master assigns it.) A lower number is normal: at the start of a session
+ * and after a late request, the turn may come at once. */
 #define BAD_TURNS	8
 #define STATES_MAX	20		/* maximum number of log lines about a
 					 * source's state in LOG_NS */
@@ -246,8 +247,8 @@ static void note_turn(struct peer_source *s, __s64 turn_ns, __s64 now_ns)
 	if (!s->bad_turns || (s->bad_turns_ns && now_ns - s->bad_turns_ns < LOG_NS))
 		return;
 	s->bad_turns_ns = now_ns;
-	log_warning("%s: session: a turn of %u us is outside 250 us to 1.024 s: %lld us are "
-		    "used; check that the master runs a current tsctraced",
+	log_warning("%s: session: a turn of %u us is outside 250 us to 1.024 s: the next request "
+		    "is sent after %lld us; check that the master runs a current tsctraced",
 		    s->config.name, turn_us, (long long)turn_ns / 1000);
 }
 
@@ -260,9 +261,10 @@ static void log_fit(struct peer_source *s, const struct tsct_source_state *state
 		[TSCT_FIT_EDGE] = "the hull has less variance: delays have a sharp minimum",
 		[TSCT_FIT_NOISE] = "the regression has less variance: errors of "
 			"packet times hide the minimum of delays",
-		[TSCT_FIT_BOTH] = "a mean of both, as it is unclear which is better",
-		[TSCT_FIT_FEW] = "a mean of both, as there are few exchanges",
-		[TSCT_FIT_CONTRADICTION] = "the hull is far from a robust line",
+		[TSCT_FIT_BOTH] = "a mean of hull and regression, as it is unclear which is better",
+		[TSCT_FIT_FEW] = "a mean of hull and regression, as there are few exchanges",
+		[TSCT_FIT_CONTRADICTION] = "the hull is far from a robust line through the "
+			"exchanges",
 	};
 
 	if (!state->fit || state->fit_reason == TSCT_FIT_REQUESTED ||
@@ -400,8 +402,7 @@ static void end_session(struct peers *p, struct peer_source *s)
 {
 	flush_exchanges(p, s);
 	s->session = s->own_session = s->client.session = 0;
-	s->due_ns = NEVER;		/* end_session()'s caller sets the time of the
-					 * next request */
+	s->due_ns = NEVER;		/* the caller sets the time of the next request */
 	p->nr_sessions++;
 	p->urgent = true;
 }

@@ -130,8 +130,8 @@ static const struct {
 	{ -ESTALE, 0, "is of another boot; check that tsctraced is running" },
 	{ -ELOOP, 0, "is a symbolic link, which is not followed; remove it "
 		"and restart tsctraced" },
-	{ -EINVAL, 0, "is not a clock page of this version, or its figures are "
-		"not credible; use library and provider of one release" },
+	{ -EINVAL, 0, "is not a clock page of this version, or its values are not credible; "
+		"use a library and a tsctraced of the same release" },
 };
 
 /* Writes to @why the reason why @path was rejected with the error @err. Returns the

@@ -101,7 +101,7 @@ static int read_head(const struct tsct_clock *clock, enum timeline timeline,
 
 /* ---- disruptions --------------------------------------------------------- */
 
-/* Count of disruptions of params that were made without the module */
+/* Module's count of disruptions in params that were published without the module */
 static const uint64_t no_disruptions;
 
 static int map_module(const struct tsct_disruption_page **ret_page)
@@ -257,8 +257,8 @@ static __u64 cycles_to_ps(__u64 mult, __u64 cycles)
 /*
  * The fast path of section 4 of tsctrace/abi_clock.h. In the range of the fast path the
  * result does not depend on the CPU, the clock is not in holdover, and no sample of the
- * in-process clock is due. Products of two 64-bit values cannot overflow, whatever the page
- * holds. This function takes 1 ns. It is inlined, because a call would take 4 ns more.
+ * in-process clock is due. The 128-bit products cannot overflow, whatever the page holds. This
+ * function takes 1 ns. It is inlined, because a call would take 4 ns more.
  */
 static inline __attribute__((always_inline)) bool
 convert_fast(const struct tsct_clock *clock, __u64 cycles, enum timeline timeline,
@@ -357,10 +357,7 @@ static int lookup_time(const struct tsct_clock_full *clock, __u64 cycles, __u32 
 			err = correct_skew(clock, &head, cycles, cpu, timeline, time);
 		if (!err && is_time_lost(&clock->head, &head, cycles, timeline))
 			time->status = TSCT_STATUS_DISRUPTED;
-		/*
-		 * If the clock page has changed, `head` and *time may be of different
-		 * states: tries again.
-		 */
+		/* If the page has changed, `head` and *time may not match: tries again. */
 		if (is_unchanged(page, &head))
 			return err;
 	}
@@ -606,14 +603,12 @@ static int find_cycles(const struct tsct_clock_copy *copy, __s64 ns,
 		if (ns < segment.base_ns)
 			continue;
 		err = find_in_segment(&segment, ns, ret_cycles);
-		/*
-		 * The time is after the last segment; no params are in force.
-		 */
+		/* -ESTALE: the time is after the last segment, and no params are in force. */
 		return err && !params->mult && i == nr - 1 ? -ESTALE : err;
 	}
 	if (READ_ONCE(copy->dropped))
 		return -ERANGE;
-	/* The time is before all segments: extend the oldest segment backwards. */
+	/* The time is before all segments: extends the oldest segment backwards. */
 	if (!segment.mult)
 		return -EAGAIN;
 	d = ((tsct_u128)((tsct_s128)segment.base_ns - ns) <<
@@ -723,10 +718,8 @@ int tsct_clock_segments(const struct tsct_clock *clock,
 static __u64 rate_of(const struct tsct_clock_full *clock,
 		     const struct tsct_clock_head *head)
 {
-	/*
-	 * The publisher changed the source: the page has the new source's rate,
-	 * not the rate of the source that this clock was opened with.
-	 */
+	/* After a change of source, the page has the rate of the new source, not of the source
+	 * that this clock was opened with. */
 	if (head->source != clock->head.source)
 		return clock->rate_mult;
 	if (head->rate_mult)
@@ -813,8 +806,8 @@ static __u32 flags_between(const struct tsct_clock *clock,
 /* ---- skewed counters ---------------------------------------------------- */
 
 /*
- * Returns the cycles to add to an interval that begins with a reading on CPU @from and ends
- * with one on CPU @to, so that it equals the interval of two readings on the reference CPU
+ * Returns the cycles to add to an interval from a reading on CPU @from to a reading on CPU @to,
+ * so that the sum equals the interval between two readings on the reference CPU.
  * @ret_error: error bound, cycles
  */
 static __s64 skew_correction(const struct tsct_clock_full *clock, __u32 from,

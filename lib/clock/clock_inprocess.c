@@ -27,9 +27,7 @@
 #define LEAD_NS		20000
 /* factor by which LEAD_NS is multiplied after each attempt that took too long */
 #define LEAD_FACTOR	4
-/*
- * Maximum lead, ns; large, because a debugger may single-step the publication
- */
+/* Maximum lead, ns; large, because a debugger may single-step the publication */
 #define LEAD_MAX_NS	20e9
 #define LEADS_MAX	11		/* maximum number of attempts to publish */
 /* Maximum number of samples taken in a row to recover from a disruption */

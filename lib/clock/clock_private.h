@@ -69,7 +69,8 @@ struct tsct_clock_head {
 					 * 2^-56 ns per cycle; 0: unknown */
 	__u64 rate_error_ppt;
 	__u64 disruptions;
-	__u64 as_of_cycles, cluster_as_of_cycles;	/* of real and cluster */
+	/* real.as_of_cycles and cluster.as_of_cycles of the state */
+	__u64 as_of_cycles, cluster_as_of_cycles;
 };
 
 /*

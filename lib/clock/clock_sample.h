@@ -45,7 +45,8 @@ const struct tsct_clock_ops *tsct_clock_ops_real(unsigned int source);
 __u64 tsct_cycles_read(unsigned int source);
 
 /*
- * State of the search for a narrow bracket. A search takes many brackets of one clock, and
+ * State of the search for a narrow bracket (a reading of a clock between two readings of the
+ * counter; narrow: few cycles apart). A search takes many brackets of one clock, and
  * cuts the narrowest to its intersection with the other brackets of the same CPU. It discards
  * the first bracket, because caches are cold after a sleep, and brackets during which the
  * thread moved to another CPU. The search ends after enough brackets of at most limit_ns.

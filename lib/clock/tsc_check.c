@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * TSC check from user space: one thread moves from CPU to CPU, and compares each CPU's
- * counter with that of another CPU by exchanges with a second thread on that CPU.
+ * TSC check from user space: one thread visits each CPU, then stays on the first CPU, and compares
+ * its counter with that of each other CPU by exchanges with a second thread on that CPU.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -13,7 +13,7 @@
 #include "utc.h"
 
 #define NS_PER_S	1000000000LL
-/* Bound, us, above which the kernel calls its clock unsynchronized (NTP_PHASE_LIMIT) */
+/* Bound, us, from which on the kernel calls its clock unsynchronized (NTP_PHASE_LIMIT) */
 #define KERNEL_LIMIT_US	16000000
 /* Maximum number of readings of ClockBound's file, if ClockBound writes during each reading */
 #define CLOCKBOUND_TRIES 10

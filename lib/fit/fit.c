@@ -62,9 +62,9 @@ const char *tsct_fit_error(int err)
 /*
  * Hull or regression, or a weighted mean of both.
  *
- * The weights make the variance of the mean as small as possible. They follow from the
- * variances of both estimates. Before, these variances are enlarged by errors that the
- * estimates do not know of. Documentation/sync-fits.rst derives the corrections.
+ * The weights minimize the variance of the mean. They are computed from the variances of both
+ * estimates, after these variances are enlarged by errors that the estimates do not include.
+ * Documentation/sync-fits.rst derives the corrections.
  *
  *   hull		If the density of delays rises from 0 at their minimum, as
  *			it does if packet times are noisy, the shortest delay is
@@ -118,7 +118,6 @@ static enum tsct_fit_reason reason_of(double weight)
 		weight < 0.1 ? TSCT_FIT_NOISE : TSCT_FIT_BOTH;
 }
 
-/* Number of exchanges in the hull's window */
 static unsigned int window_nr(const struct tsct_fit_candidate *hull)
 {
 	return hull->window.to - hull->window.from;

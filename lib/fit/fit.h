@@ -17,8 +17,8 @@
  *			all points; through two points, a straight line; through
  *			one point, a line with the nominal rate. Exchanges
  *			outside sessions are ignored. If no exchange has a
- *			session, each 16 successive exchanges form one; the
- *			last one also has the rest of fewer than 16
+ *			session, each 16 successive exchanges count as one; the
+ *			last session also has a remainder of fewer than 16
  * TSCT_FIT_ITC		reference: the clock correction that Intel describes for its
  *			Trace Collector. Drops the tenth of longest round trips of
  *			each session. If there are two sessions, a linear regression
@@ -138,8 +138,8 @@ struct tsct_fit {
  *	a single exchange
  * @keep: room for @nr flags, set for the exchanges that were used; may be NULL
  *
- * Returns 0, -ENODATA if there is no possible exchange (impossible is an answer received before
- * its request was sent), -EINVAL if exchanges are not in order or the kind is unknown, -EOPNOTSUPP
+ * Returns 0, -ENODATA if all exchanges are impossible (for example, an answer came before its
+ * request was sent), -EINVAL if exchanges are not in order or the kind is unknown, -EOPNOTSUPP
  * for a reference fit in `make CORE=1`, -ENOMEM, or -ERANGE if a counter does not increase, the
  * rate is less than half or more than twice the nominal rate (spline: the average rate), or the
  * exchanges span half the range of 64 bits. With one exchange, the rate is the nominal rate,

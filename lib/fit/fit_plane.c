@@ -495,8 +495,8 @@ void tsct_theil_sen(const struct tsct_plane *plane,
 
 /* ---- rejection of outliers ------------------------------------------------- */
 
-/* This many consecutive outliers at the end of the exchanges are due to a change of a
- * counter, not to wrong packet times. */
+/* Number of consecutive outliers, at the end of the exchanges, that show a change of a counter:
+ * fewer outliers may be due to wrong packet times. */
 #define CHANGE_NR	3
 
 /*

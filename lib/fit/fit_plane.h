@@ -74,7 +74,7 @@ struct tsct_plane {
 				 * subtracted from measured offsets, counts */
 	double min_rtt;		/* shortest plausible round trip, counts */
 	unsigned int nr_pairs;	/* number of polls whose first two exchanges were compared */
-	enum tsct_fit_place slow_place;	/* slow place in polls, by comparison of these exchanges */
+	enum tsct_fit_place slow_place;	/* slower place in polls, as these comparisons show */
 	unsigned int nr;
 	struct tsct_point *point;	/* array of nr points, in order of t1 */
 	/* allocated memory for 2 nr points: the array `point`, and a copy of the used ones */

@@ -184,7 +184,6 @@ static tsct_s128 curve_knot(const struct tsct_mapping_curve *curve, __u64 d)
 
 /* ---- one curve ------------------------------------------------------------- */
 
-/* Sets the coefficients of a curve to those of @piece. */
 static int set_coefficients(struct tsct_mapping_curve *curve,
 			    const struct tsct_cubic *piece,
 			    const struct tsct_axis *axis, __u64 from, __u64 len)
@@ -203,7 +202,7 @@ static int set_coefficients(struct tsct_mapping_curve *curve,
 		if (!scale_coefficient(piece->c[i], i * (int)curve->bits, axis,
 				       &b[i]))
 			return -ERANGE;
-	/* Change the origin of the polynomial from piece->from to @from. */
+	/* Changes the origin of the polynomial from piece->from to @from. */
 	u = away << (64 - curve->bits);
 	for (i = 0; by && i < 3; i++) {
 		for (j = 2; j >= i; j--) {
@@ -354,7 +353,7 @@ int tsct_mapping_build(struct tsct_mapping *ret, const struct tsct_cubic *piece,
 		until = len;
 		if (k + 1 < nr && (__s64)(piece[k + 1].from - begin) < (__s64)len)
 			until = piece[k + 1].from - begin;
-		/* Skip a piece that ends before the range, or at the start of the range. */
+		/* Skips a piece that ends before the range, or at the start of the range. */
 		if ((__s64)until <= (__s64)at)
 			continue;
 		err = add_curve(ret, &piece[k], until < len ? &piece[k + 1] : NULL,

@@ -72,8 +72,8 @@ struct tsct_history_pairing {
 	__u32 has_raw;			/* 1: raw_* and rate_* are valid */
 	__u32 changed;			/* 1: a difference of two clocks changed, but by too
 					 * little to end the epoch; real_* and boot_* are void */
-	__u64 utc_growth_ppb;		/* growth of utc_error_ns after the PAIRING; 0: not stated,
-					 * the kernel's largest */
+	__u64 utc_growth_ppb;		/* growth of utc_error_ns after the PAIRING; 0: not stated;
+					 * then 500000, the kernel's maximum, is used */
 };
 
 /*
@@ -203,13 +203,13 @@ int tsct_history_add_copy(struct tsct_history *history, const struct tsct_clock_
 
 /*
  * tsct_history_end - end the last params where they may no longer hold; call it once, last
- * @now: what REALTIME - MONOTONIC and BOOTTIME - MONOTONIC are now; NULL: the boot has ended
+ * @now: present REALTIME - MONOTONIC and BOOTTIME - MONOTONIC; NULL: the boot has ended
  *
- * The clock may have been set, or the machine suspended, when no daemon was there to see it. If
- * @now contradicts the last pairing, that happened: the time after the clock's last sample is
- * unknown. Of a boot that has ended, or without a valid pairing, nothing shows it: the time is
- * unknown after the last sample of a daemon that ended, and, as a daemon that ran would have
- * recorded something, 64 s after any.
+ * The clock may have been set, or the machine suspended, while no daemon ran. If @now contradicts
+ * the last pairing, that happened: the time after the clock's last sample is unknown. If the boot
+ * has ended, or the last pairing is not valid, nothing shows whether it happened: the time is
+ * unknown after the last sample if the daemon's END is recorded, else 64 s after the last sample,
+ * because a running daemon would have recorded something by then.
  * Returns 0 or -ENOMEM.
  */
 int tsct_history_end(struct tsct_history *history, const struct tsct_history_pairing *now);

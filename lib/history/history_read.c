@@ -21,16 +21,16 @@
 #include "lib/clockpage/clock_params.h"
 
 #define BYTES_MAX	(16ULL << 20)	/* largest size of a file; the daemon's have 1 MB */
-#define BOOT_BYTES_MAX	(512ULL << 20)	/* most that is read of a boot: five months or so */
+#define BOOT_BYTES_MAX	(512ULL << 20)	/* bytes read per boot, at most: about five months */
 /* Largest age of a running daemon's last record, ns: it records a pairing every 16 s or so */
 #define PAIRING_AGE_NS	64000000000LL
-/* The kernel steers CLOCK_REALTIME by up to 500 ppm, and its own bound grows by as much. */
+/* Growth of the error bound that the kernel states, ppb; the largest steering of its clock, too */
 #define UTC_GROWTH_PPB	500000
 
 /* A line from the counter to a time, or clock params */
 struct entry {
 	__u64 begin_cycles, until_cycles;	/* valid range of the counter */
-	__u64 sampled_cycles;			/* if live: the clock's last sample
+	__u64 sampled_cycles;			/* if live: counter at the clock's last sample
 						 * while the entry was in force */
 	struct tsct_clock_params params;	/* a line has no slew and a constant error */
 	__u64 master;
@@ -38,7 +38,7 @@ struct entry {
 	__u32 pairing;		/* index + 1 of the entry's pairing; 0: none */
 	bool live;		/* the entry is an open end: from a record OPEN or LIVE */
 	bool after_pairing;	/* the pairing was measured before the entry */
-	__u64 utc_cycles;	/* then: counter from which the UTC error grows */
+	__u64 utc_cycles;	/* if after_pairing: counter from which on the UTC error grows */
 };
 
 /* Successive entries of one epoch and timeline. Their pairings have data of the
@@ -59,7 +59,7 @@ struct tsct_history {
 	__u32 nr_real, nr_cluster, nr_pairings;
 	__u32 unpaired;		/* first entry of `real` whose pairing was not read yet */
 	__u32 void_pairing;	/* index + 1 in `pairings` of the last void pairing; 0: none */
-	/* counter when void_pairing was measured; if unknown, 1 + the last line's end then */
+	/* counter when void_pairing was measured; if unknown, 1 + the end of the line before it */
 	__u64 void_until;
 	__u32 last_pairing;	/* index + 1 of this file's last pairing; 0: none yet */
 	__u32 last_pairing_epoch;
@@ -152,7 +152,7 @@ static struct entry line_of(const struct tsct_clock_segment *segment)
 	};
 }
 
-/* Limit of times and their differences, ns: until 2116; a sum of two does not overflow */
+/* Limit of times (the year 2116) and of their differences, ns: the sum of two cannot overflow */
 #define NS_LIMIT	(LLONG_MAX / 2)
 
 static bool is_small(__s64 ns)
@@ -246,7 +246,7 @@ static int add_record(struct tsct_history *h, const struct tsct_history_record *
 		if (tsct_clock_params_check(&entry.params, h->source) || !entry.params.mult ||
 		    !is_small(entry.params.base_ns))
 			return 0;
-		/* The last sample is often within the group's OPEN, before the params' begin. */
+		/* The last sample is often in the group's OPEN lines, before the params begin. */
 		for (i = 0; i < h->nr_end; i++)
 			if (h->end[i].epoch == entry.epoch)
 				h->end[i].sampled_cycles = entry.sampled_cycles;
@@ -267,7 +267,7 @@ static int add_record(struct tsct_history *h, const struct tsct_history_record *
 		/* The lines may begin before the previous file's last pairing was measured. */
 		if (h->follows && h->has_last)
 			pairing.utc_error_ns = max(pairing.utc_error_ns, h->last.utc_error_ns);
-		/* The lines may be those of a lost pairing, which had a larger UTC error. */
+		/* The lines may belong to a lost pairing, which may have had a larger UTC error. */
 		if (h->damaged)
 			pairing.utc_error_ns = ~0ULL;
 		h->damaged = false;
@@ -298,7 +298,7 @@ static void follow_pairing(const struct tsct_history *h, struct entry *e)
 	e->utc_cycles = h->utc_cycles;
 }
 
-/* Appends the open end. It gets the last pairing, and so do lines whose own pairing is lost. */
+/* Appends the open end. Gives the last pairing to it, and to lines whose own pairing is lost. */
 static int close_end(struct tsct_history *h)
 {
 	__u32 i;
@@ -356,8 +356,8 @@ static bool is_reset(const struct tsct_history *h, const char *bytes, size_t len
 	return false;
 }
 
-/* Makes @h empty: what it had is of another counter. The open ends have ended with that
- * counter; the last moment that is known is that of their last sample. */
+/* Moves the contents of @h to h->older, because they are of another counter. The open ends now
+ * end at their last sample, the last known moment of that counter. */
 static int set_aside(struct tsct_history *h)
 {
 	struct tsct_history *older = malloc(sizeof(*older));
@@ -452,18 +452,19 @@ int tsct_history_add_copy(struct tsct_history *h, const struct tsct_clock_copy *
 	last = h->nr_real ? &h->real[h->nr_real - 1] : NULL;
 	ended = h->ended && last && last->live &&
 		(__s64)(real->as_of_cycles - last->sampled_cycles) <= 0;
-	/* Up to there, the recorded lines hold: they have the pairings of their time. */
+	/* Up to `done`, the recorded lines are used, because they have pairings. */
 	for (i = 0; i < h->nr_real; i++)
 		if (!h->real[i].live)
 			done = max(done, h->real[i].until_cycles);
 	h->source = copy->state.source;
 	h->has_source = true;
 	h->sorted = false;
-	/* If @copy's epoch began later, epoch numbers restarted, as the clock area was lost. */
+	/* Drops a pairing from before @copy's epoch: epoch numbers restart if the area is lost. */
 	if (!h->last_pairing ||
 	    (__s64)(h->pairings[h->last_pairing - 1].raw_before - copy->state.epoch_cycles) < 0)
 		h->last_pairing = 0;
-	/* A daemon without a history may have continued the epoch after a suspend. */
+	/* Drops an old pairing: a daemon without a history may have continued its epoch after a
+	 * suspend. */
 	if (real->mult && tsct_cycles_ns(real->mult, (__s64)(real->as_of_cycles - h->utc_cycles)) >
 	    PAIRING_AGE_NS)
 		h->last_pairing = 0;
@@ -502,7 +503,6 @@ static int compare_entries(const void *a, const void *b)
 		tsct_compare(x->params.as_of_cycles, y->params.as_of_cycles);
 }
 
-/* Returns true if the pairings of two entries contradict each other. */
 static bool pairings_differ(const struct tsct_history *h, const struct entry *a,
 			    const struct entry *b)
 {
@@ -511,8 +511,8 @@ static bool pairings_differ(const struct tsct_history *h, const struct entry *a,
 }
 
 /* Cuts the entry @open where @next begins; or at the last sample of @open, if the clock was
- * disrupted in between, if @open does not lead to @next, or if their pairings differ: then the
- * machine was suspended in between, maybe. */
+ * disrupted in between, if @open does not lead to @next, or if their pairings differ, because the
+ * machine may have been suspended in between. */
 static void end_before(const struct tsct_history *h, struct entry *open, const struct entry *next)
 {
 	__s64 off = sub_ns(tsct_clock_params_ns(&open->params, next->begin_cycles),
@@ -630,7 +630,7 @@ int tsct_history_end(struct tsct_history *h, const struct tsct_history_pairing *
 	const int err = make_runs(h);
 	const __u32 pairing = !err && h->nr_real ? h->real[h->nr_real - 1].pairing : 0;
 	const struct tsct_history_pairing *t = pairing ? &h->pairings[pairing - 1] : NULL;
-	/* Without a valid pairing, nothing shows what happened, as of a boot that has ended. */
+	/* Without @now and a valid pairing, nothing shows whether the clock was set meanwhile. */
 	const bool is_shown = now && t && !t->changed;
 	const __s64 ns = is_shown || h->ended ? 0 : PAIRING_AGE_NS;
 	__u64 sampled = 0;
@@ -639,7 +639,7 @@ int tsct_history_end(struct tsct_history *h, const struct tsct_history_pairing *
 
 	if (err || (is_shown && agree(t, now)))
 		return err;
-	/* Earlier open ends were cut by what follows them. */
+	/* Earlier open ends were cut where later entries begin. */
 	for (i = h->nr_real; i && h->real[i - 1].live && h->real[i - 1].pairing == pairing; i--)
 		sampled = max(sampled, h->real[i - 1].sampled_cycles);
 	for (e = h->real + i; e < h->real + h->nr_real; e++)
@@ -899,8 +899,8 @@ static void search_run(const struct tsct_history *h, const struct entry *all,
 	for (; i < end && !compare_value(h, &all[i], clock, value); i++)
 		if (time_of(h, &all[i], clock, value, &t))
 			add_time(&t, mine, 0, &found);
-	/* A run is in order, so times that do not touch have no common value. The interval of
-	 * the counter may reach into a neighbouring entry that does not allow the value. */
+	/* Values of a run are in order, so results that do not touch cannot both be right. The
+	 * counter's interval may reach into a neighbouring entry that does not allow the value. */
 	if (found == 1 && covers(all, all == h->real ? h->nr_real : h->nr_cluster, lo,
 				 all != h->real, mine->lo_cycles, mine->hi_cycles))
 		search->full |= !add_time(mine, ret, search->first, nr);
@@ -943,7 +943,7 @@ static void add_cluster(const struct tsct_history *h, struct tsct_history_time *
 		return;
 	t->cluster_lo_ns = time_of_cycles(lo, t->lo_cycles, t->lo_cycles).lo;
 	t->cluster_hi_ns = time_of_cycles(hi, t->hi_cycles, t->hi_cycles).hi;
-	/* Numbers of epochs restart in each file: the time may have jumped between the two. */
+	/* Epoch numbers restart in each file: the time may have jumped between both entries. */
 	t->has_cluster = t->cluster_lo_ns <= t->cluster_hi_ns;
 	t->cluster_master = lo->master;
 	t->cluster_timeline = lo->timeline;
@@ -1106,7 +1106,7 @@ static const char *refusal(int err)
 	case -EFBIG:
 		return "larger than 16 MiB, so it is not a file of tsctraced";
 	case -E2BIG:
-		return "older than the newest 512 MiB of this boot, which are all that is read";
+		return "older than the newest 512 MiB of this boot; older files are not read";
 	case -EINVAL:
 		return "not a history, or its beginning is damaged";
 	default:

@@ -4,8 +4,8 @@
  * segments are final, and measures the differences and rates between the clocks meanwhile.
  *
  * Size: a group (REAL, PAIRING, OPEN, LIVE, CLUSTER: 120 bytes each) every 16 s is 37 bytes
- * per second. The limit, 4 MB a day, is 46. The rest allows an extra record every 14 s, for
- * shorter lines while CLOCK_REALTIME slews; up to EXTRA_MAX can be saved up.
+ * per second. The limit, 4 MB a day, is 46 bytes per second. The difference allows an extra record
+ * every 14 s, for shorter lines while CLOCK_REALTIME slews; EXTRA_MAX records can be saved up.
  */
 #include <string.h>
 
@@ -293,7 +293,7 @@ static void follow_cluster(struct tsct_history_writer *w, const struct tsct_cloc
 
 /* ---- pairings ----------------------------------------------------------------- */
 
-/* Adds the measurements of a tick. @as_of_cycles: time of the clock's last sample */
+/* Adds the measurements of a tick. @as_of_cycles: counter at the clock's last sample */
 static void take_pairing(struct tsct_history_writer *w, const struct tsct_history_pairing *pairing,
 			 __u64 as_of_cycles)
 {

@@ -64,8 +64,7 @@ client_pending(const struct tsct_client *client)
 		(struct tsct_queued_exchange *)last : NULL;
 }
 
-/* Returns true if two remote states have the same node and timeline: then their counter is
- * the same. */
+/* Returns true if two remote states have the same node and timeline, so the same counter. */
 static bool same_counter(const struct tsct_remote *a,
 				     const struct tsct_remote *b)
 {
@@ -99,8 +98,8 @@ static bool interleaves(const struct tsct_client *client)
 /* ---- checks: the request of an answer ------------------------------------ */
 
 /* Finds the request that an answer is for. The answer is in interleaved mode if its origin
- * is the rcv of a request that allowed that mode. rcv and xmit are both random, so the
- * modes cannot be confused. */
+ * timestamp is `rcv` of a request that allowed that mode; in basic mode, it is `xmit`. Both are
+ * random, so the modes cannot be confused. */
 static enum tsct_client_result find_request(const struct tsct_client *client,
 					    struct client_answer *a)
 {
@@ -795,7 +794,8 @@ const struct tsct_result_text tsct_client_results[TSCT_CLIENT_NR] = {
 		"the server is not synchronized (yet)" },
 	[TSCT_CLIENT_IMPOSSIBLE] = { "impossible",
 		"inconsistent answer: the server sent the answer before it received the request, "
-		"reports an impossible counter rate, or is 0 hops from another node" },
+		"reports an impossible counter rate, or states 0 hops to a master that is another "
+		"node" },
 	[TSCT_CLIENT_SELF] = { "self",
 		"the answer has this node's id: if one node is a copy of the other, remove "
 		"STATE-DIR/node on one of them and restart tsctraced there, or reboot a copy of "

@@ -48,8 +48,8 @@ struct tsct_exchange {
 
 /* Clock params of another node, from its counter to cluster time; see abi_clock.h */
 struct tsct_remote_params {
-	__u64 base;		/* value of the remote counter at the base */
-	__s64 base_ns;		/* cluster time at base, ns */
+	__u64 base;		/* value of the remote counter at time base_ns */
+	__s64 base_ns;		/* cluster time when the remote counter is `base`, ns */
 	__u64 mult;		/* rate, 2^-56 ns per unit of the remote counter */
 	__u64 as_of;		/* remote counter value at which error_ps holds */
 	__u64 error_ps;		/* error bound at as_of, ps; 0: the node defines the

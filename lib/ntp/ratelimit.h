@@ -3,9 +3,8 @@
  * Access control and rate limit of the responder. Access rules are prefixes, of
  * which the longest match counts; an address that is not allowed gets no
  * answer. The rate limit is a token bucket per address, in tables of fixed
- * size. Of the requests that exceed the limit a few, chosen at random, are
- * answered, so that an attacker who forges a client's address cannot cut that client
- * off.
+ * size. A few of the requests that exceed the limit, chosen at random, are answered, so that
+ * an attacker who forges a client's address cannot cut that client off.
  *
  * Unknown clients whose addresses have the same hash share a bucket, and a new client
  * does not get a full bucket: an attacker with a million forged addresses gets no more

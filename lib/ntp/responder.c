@@ -319,9 +319,9 @@ static bool repeats_answer(const struct client_entry *entry, __u64 tx)
  * If @tx belongs to an answer in entry->past, the client made the request after that
  * answer, so the request is no replay of an older one. If @tx is unknown, the client
  * was restarted, lost many answers, or an attacker replays a recording: the client's
- * next request is accepted if it repeats the tx of the answer to this request. Accepted
- * without a known tx: a client's first request, and a few requests with the same tx,
- * sent before the first of them was answered.
+ * next request is accepted if it repeats the tx of the answer to this request. Two kinds of
+ * requests are accepted without a known tx: a client's first request, and a few requests with
+ * the same tx, which a client sends before the first of them is answered.
  */
 static bool is_fresh(const struct client_entry *entry, __u64 tx)
 {
@@ -642,5 +642,5 @@ const struct tsct_result_text tsct_answers[TSCT_ANSWER_NR] = {
 	[TSCT_ANSWER_WRONG_KEY] = { "wrong_key",
 		"wrong key: this key is configured for another node" },
 	[TSCT_ANSWER_TOO_LONG] = { "too_long",
-		"too short: the answer would be longer than the request" },
+		"request too short: the answer would be longer than the request" },
 };

@@ -7,7 +7,7 @@
  *
  * Requests of mode 3 in NTP version 1 to 4 are answered; answers to requests of
  * version 4 with tsctrace's extension field have that field, too. Mode 1 (symmetric)
- * is rejected, as its sender expects a peer that also synchronizes with it. Mode 0,
+ * is rejected, as its sender expects a peer that also synchronizes with the sender. Mode 0,
  * which clients of version 1 sent, is rejected, as it cannot be told from an answer:
  * two servers would answer each other forever. A rejected request gets no answer,
  * neither kiss-o'-death nor crypto-NAK, as an attacker may have forged its address.

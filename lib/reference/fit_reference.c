@@ -22,8 +22,8 @@ static int compare_rtts(const void *a, const void *b, void *exchanges)
 	return i > k ? -1 : 1;
 }
 
-/* Clears the flags in @keep of a tenth of the kept exchanges: of those with the longest
- * round trips. @index: scratch memory for @nr numbers */
+/* Clears the flags in @keep of the tenth of the kept exchanges that has the longest round
+ * trips. @index: scratch memory for @nr numbers */
 static void drop_longest_tenth(const struct tsct_exchange *x, unsigned int nr,
 			       bool *keep, unsigned int *index)
 {

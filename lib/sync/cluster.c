@@ -24,11 +24,8 @@
  * Provisional parameters may be replaced earlier, as they are imprecise.
  */
 #define PARAMS_MIN_S	0.5
-/*
- * Least time for which parameters stay published after the end of their slew. This time
- * is longer than the lead of new parameters, so that the time now is never in the
- * previous slew.
- */
+/* Least time for which parameters stay published after the end of their slew, s. It is longer
+ * than the lead of new parameters: when these are published, the slew before them is over. */
 #define LEAD_MAX_S	1.2
 
 /* Published parameters stay while their offset to the estimate is less than this
@@ -117,7 +114,8 @@ void tsct_cluster_set_skew(struct tsct_cluster *cluster, __u64 cycles)
 {
 	double ns = (double)cycles * 1e9 / cluster->options.hz;
 
-	/* The bound of a master's params is set once, when its timeline begins. */
+	/* Raises the bound of a master's params, which is otherwise set only once, when the
+	 * timeline begins. */
 	if (cluster->is_master && cluster->params.mult && ns > cluster->skew_ns)
 		cluster->params.error_ps += tsct_ps_up(ns - cluster->skew_ns);
 	cluster->skew_ns = ns;
@@ -547,7 +545,7 @@ __u32 tsct_cluster_epoch(const struct tsct_cluster *cluster)
  * Sets the params that children apply, by the estimate @est. The estimate's bound grows by
  * wander d^2 in d cycles; the params' bound grows linearly, by wander @hold per cycle, which
  * is enough until holdover, @hold cycles after the estimate. If the estimate is older than
- * half of that, the params start from the bound at @now, with a growth that is enough until
+ * @hold / 2, the params start from the bound at @now, with a growth that is enough until
  * the estimate is twice as old. The limited growth, min(wander d, phi) d, has a slope of at
  * most 2 phi.
  */

@@ -6,7 +6,7 @@
  *
  * The cluster's timeline is the master's counter, at a rate and an offset to
  * CLOCK_REALTIME that the master chose when the timeline's epoch began. Both
- * are constant within an epoch, so steering CLOCK_REALTIME does not affect it.
+ * are constant within an epoch, so steering CLOCK_REALTIME does not affect the timeline.
  * A child fits its own counter to the counter of a source (fit.h) and applies the
  * source's clock params; error bounds add up.
  *
@@ -35,8 +35,8 @@
 #define TSCT_SOURCES_MAX	16
 #define TSCT_WINDOW_MAX		1024	/* largest number of exchanges kept per source */
 
-/* Fastest and longest slew. An offset that takes longer to slew begins an epoch; an offset
- * within the published bounds may take six times as long. */
+/* Fastest slew, ppb, and longest slew, ns. An offset that takes longer to slew begins an epoch;
+ * an offset within the published bounds may take six times as long. */
 #define TSCT_CLUSTER_SLEW_PPB	500000
 #define TSCT_CLUSTER_SLEW_MAX_NS	10000000000LL
 
@@ -68,14 +68,14 @@ struct tsct_source_state {
 	double offset_ns;	/* published time minus the source's time, now, ns */
 	double error_ns;	/* error bound of the source's time, now, ns */
 	double rtt_min_ns, rtt_median_ns;
-	/* rate of the local counter by the cluster's time, relative to hz, ppm */
+	/* frequency of the local counter by the source's time, minus hz, relative to hz, ppm */
 	double drift_ppm;
 	/* numbers of exchanges in the window that the fit uses, and that it drops */
 	unsigned int kept, dropped;
 	const char *fit;	/* kind of fit in use; NULL: there is no fit */
 	enum tsct_fit_reason fit_reason;	/* reason for this kind of fit */
 	unsigned int pairs;	/* number of polls whose first two exchanges were compared */
-	enum tsct_fit_place slow_place;	/* slow place in polls, by comparison of these exchanges */
+	enum tsct_fit_place slow_place;	/* slower place in polls, as these comparisons show */
 	char reason[160];	/* reason why the source is not used; or "" */
 };
 

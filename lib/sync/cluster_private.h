@@ -21,7 +21,7 @@
 /* Largest plausible frequency error of a source, relative to options->hz, ppb */
 #define TSCT_SYNC_SOURCE_RATE_PPB	1000000
 
-/* Frequency errors of most sources, relative to options->hz, are not larger, ppb. */
+/* Frequency error that most sources do not exceed, relative to options->hz, ppb */
 #define TSCT_SYNC_SOURCE_USUAL_PPB	200000
 
 /* Largest change of the rate of an NTP server's disciplined clock against a crystal, ppb
@@ -113,13 +113,13 @@ struct tsct_cluster {
 	struct tsct_sync_source *sources;	/* array of nr sources; owned */
 	unsigned int nr;
 	int used;			/* index of the selected source; -1: none */
-	/* the time by all sources that were combined; valid if `used` is not -1 */
+	/* estimate of the cluster's time from all combined sources; valid if `used` is not -1 */
 	struct tsct_source_params est;
-	/* standard deviation of the time by `est`, with the part that sources inherit from
-	 * their sources, ns */
+	/* standard deviation of the estimated time, including the part that the sources
+	 * inherit from their own sources, ns */
 	double sd_ns;
 	__u64 now;			/* t4 of the newest exchange, cycles */
-	double skew_ns;	/* distance of two CPUs' counters, see tsct_cluster_set_skew() */
+	double skew_ns;	/* bound of the distance between two CPUs' counters, ns */
 	/* True: another node polled this node, and may follow this node until
 	 * the counter value polled_until: see tsct_cluster_set_polled() */
 	bool is_polled;
@@ -174,11 +174,11 @@ tsct_intersection(struct tsct_correctness_interval *intervals, unsigned int nr);
 
 /* One peer's estimate of the time, at a counter value that is the same for all peers */
 struct tsct_combine_peer {
-	double offset_ns;	/* time by this peer, after a zero common to all peers, ns */
+	double offset_ns;	/* this peer's time minus a zero common to all peers, ns */
 	double sd_ns;		/* standard deviation of this node's measurement of the
 				 * peer, ns */
 	double inherited_ns;	/* standard deviation of the peer's own time, ns */
-	double rate;		/* rate of the time by this peer, ns per cycle */
+	double rate;		/* rate of this peer's time, ns per cycle */
 	double weight;		/* set by tsct_combine(): share in the mean, 0 to 1 */
 };
 

@@ -8,9 +8,9 @@
 #define LONG_NS		2000000000LL	/* minimum of a long poll interval, ns */
 #define REQUESTS_LONG	3		/* requests per poll, if the interval is long */
 /*
- * Least number of pairs that a fit has compared before a poll may be a single request. Of
- * 24 pairs, 18 must be positive for the sign test to find the first place slow. If the
- * first packet is slower in nine of ten polls, the test finds it in 99 of 100 fits.
+ * Least number of pairs (the first two exchanges of a poll) that a fit has compared before a
+ * poll may be a single request. The sign test finds first exchanges slow if they are slower in
+ * 18 of 24 pairs. If they are slower in nine of ten polls, 99 of 100 fits find that.
  */
 #define PAIRS_MIN	24
 #define LOST_MIN	3	/* number of lost requests after which timeouts double */
@@ -313,7 +313,8 @@ void tsct_schedule_request(struct tsct_schedule *schedule,
 unsigned int tsct_request_number(const struct tsct_fit *fit, __s64 interval_ns,
 				 unsigned int nr_single)
 {
-	/* For each slow place: largest number of single-request polls between two pairs */
+	/* By the slower place in polls: maximum number of polls with a single request between
+	 * two polls with a pair of requests */
 	static const unsigned int single_max[] = {
 		[TSCT_FIT_PLACE_NONE] = 7,
 		[TSCT_FIT_PLACE_FIRST] = 3,

@@ -24,7 +24,8 @@
 #define TSCT_MEMBER_TIMEOUT_US	60000000
 
 /* Returns the time after its last request for which a member counts as present, us: two poll
- * intervals of 2^@poll s or more. @poll: as the member announces; 0 if it is not trusted */
+ * intervals of 2^@poll s, but at least TSCT_MEMBER_TIMEOUT_US. @poll: as the member announces; 0
+ * if the member is not trusted */
 static inline __u64 tsct_member_timeout_us(int poll)
 {
 	const __u64 polls_us = 2000000ULL << (poll < 0 ? 0 : poll > 17 ? 17 : poll);
@@ -61,7 +62,7 @@ void tsct_schedule_configure(struct tsct_schedule *schedule,
  *	recognised by its name, whatever its node id is. NULL or "": the name is the node id in hex
  * @poll: see tsct_member_timeout_us()
  * Returns the member's index, less than TSCT_MEMBERS_MAX, or -EINVAL, or -E2BIG if there are
- * too many members, and all are present.
+ * too many members, and all are present or configured.
  *
  * tsct_schedule_expect - add a configured member, even before its first request.
  *	Barriers wait for configured members only, if there are any. Returns 0, -EINVAL
@@ -82,7 +83,7 @@ __u32 tsct_schedule_begin(struct tsct_schedule *schedule, __u64 now_us);
 __u32 tsct_schedule_open(const struct tsct_schedule *schedule, __u64 now_us);
 
 /*
- * Gets the next node of the last session, which are the configured members and
+ * Gets the next node of the last session: its nodes are the configured members, and
  * the nodes that were present or joined. Returns false after the last node.
  * @at: 0 for the first call. *ret_exchanges: number of the node's exchanges; 0:
  * the node did not take part

@@ -15,7 +15,7 @@ struct schedule_member {
 	__u64 timeout_us;	/* see tsct_member_timeout_us() */
 	/* true: the open session waits for turns of this member */
 	bool counted;
-	bool invited;		/* the last session begun is for this member */
+	bool invited;		/* true: the member is a node of the last session begun */
 	__u32 session;		/* number of the member's session; 0: none */
 	bool over;		/* true: the member has no more turns in its session */
 	bool has_turn;		/* true: turn_us is valid */

@@ -4,12 +4,12 @@
  * weight, then the source on it with the smallest bound (cf. RFC 5905, 11.2.1), and
  * combines the sources.
  *
- * Nodes may be sources of each other, and send a node its own time back, which is not
- * evidence. So only upstream sources find falsetickers, give the interval that holds the true
- * time, and are averaged: sources that come before this node in the order of hops to the
- * master, then of node ids. If no node polls this node, all its sources are upstream. A source
- * that is not upstream is selected only if its error bound is well below this node's own, as
- * the bound of a node that follows this one is larger.
+ * Nodes may be sources of each other, so a source may send this node its own time back, which
+ * proves nothing. So only upstream sources are compared to find falsetickers and the interval
+ * that holds the true time, and are averaged. A source is upstream if it comes before this node
+ * in the order of hops to the master, then of node ids; or if no node polls this node. A source
+ * that is not upstream is selected only if its error bound is well below this node's own: the
+ * bound of a source that follows this node would be larger.
  */
 #include <math.h>
 #include <stdio.h>
