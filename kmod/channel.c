@@ -365,8 +365,8 @@ static int channel_lookup(const struct tsct_channel_attach *arg,
 	if (!uid_eq(uid, current_euid()) && !capable(CAP_SYS_ADMIN))
 		return -EACCES;
 	/*
-	 * Does not search namespaces below: a user there could give a channel the name that the
-	 * host's programs open, and these programs would then write into that user's channel.
+	 * Does not search descendant namespaces: a user of a container could give a channel the
+	 * name that the host's programs open, and they would then write into that user's channel.
 	 */
 	*ret = channel_find_by_name(uid, ns, arg->name);
 	while (!*ret && ns->parent && capable(CAP_SYS_ADMIN)) {
@@ -637,8 +637,9 @@ int tsct_channel_cpu(struct tsct_channel_cpu *arg)
 static atomic_long_t channel_oom_pages;
 
 /*
- * Frees the largest channel that no process holds: the OOM killer could not free it. Spares
- * channels of CAP_SYS_RESOURCE: others could remove root's flight recordings by taking all memory.
+ * Frees the largest channel that no process holds, because the OOM killer cannot free it. Spares
+ * channels made with CAP_SYS_RESOURCE, so that no user can remove root's flight recordings by
+ * using up memory, and channels in reserved memory.
  */
 static void channel_oom_fn(struct work_struct *work)
 {
@@ -658,7 +659,7 @@ static void channel_oom_fn(struct work_struct *work)
 	pr_warn("channel %u \"%s\", kept and not open: removed, because memory has run out\n",
 		largest->file.id, largest->file.name);
 	pages = largest->bytes >> PAGE_SHIFT;
-	/* Otherwise a reader of statistics frees the pages, later than the OOM killer asks. */
+	/* A reader of statistics, if it has the last reference, frees the pages too late. */
 	if (kref_put(&largest->ref, channel_free))
 		atomic_long_add(pages, &channel_oom_pages);
 }

@@ -74,7 +74,10 @@ struct tsct_kchannel {
 					 */
 	struct rcu_head rcu;
 
-	/* rings by CPU; NULL: the CPU was not present yet. A ring, once set, is constant. */
+	/*
+	 * Rings by CPU. A ring, once set, is constant. NULL: the CPU was not present at the
+	 * channel's creation, and has not come up since, or there was no memory for its ring.
+	 */
 	struct tsct_ring *rings[];
 };
 
@@ -159,7 +162,7 @@ struct tsct_watcher {
 	u64 watermark;			/* number of unread bytes at which poll() returns */
 	/* overwrite policy: bytes ever written to all rings at the last report to user space */
 	u64 reported_sum;
-	/* that sum, if the last tsct_watcher_ready() had @waits and returned true; else 0 */
+	/* bytes ever written at the last tsct_watcher_ready(), if @waits and ready; else 0 */
 	u64 offered_sum;
 };
 
@@ -181,7 +184,7 @@ void tsct_channel_watch(struct tsct_kchannel *channel, bool ready);
 void tsct_channel_watch_fn(struct work_struct *work);
 void tsct_channel_notify_fn(struct irq_work *work);
 
-/* Returns the ring of a CPU; NULL: the CPU was not present, and has not come up since. */
+/* Returns the ring of a CPU, or NULL: see rings[] in struct tsct_kchannel. */
 static inline struct tsct_ring *tsct_channel_ring(struct tsct_kchannel *channel,
 						  u32 cpu)
 {

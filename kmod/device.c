@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /dev/tsctrace: open, ioctl, poll, mmap. Only this file handles pointers from user
- * space, and reserved.c for its requests. This file copies arguments in and checks
- * their reserved fields; it copies results out without holding locks of other files.
+ * /dev/tsctrace: open, ioctl, poll, mmap. Only this file and, for its requests, reserved.c
+ * handle pointers from user space. This file copies arguments in and checks their
+ * reserved fields; it copies results out without holding locks of other files.
  *
- * The node is 0660 root:root; the administrator grants access by a udev rule
- * that sets its group.
+ * The device node is 0660 root:root; a udev rule may set its group to grant access.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -37,7 +36,7 @@
 
 #define ROLES_ALL	(TSCT_ROLE_WRITE | TSCT_ROLE_READ)
 #define SMALL_PAYLOAD	256
-#define CLOCK_SET_NR	0x08		/* request of daemons up to version 0.1 */
+#define CLOCK_SET_NR	0x08		/* number of a request that only old daemons send */
 
 /* An open file of the device, which is bound to at most one channel in its life */
 struct tsct_file {

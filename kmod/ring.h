@@ -88,7 +88,7 @@ int tsct_ring_write(struct tsct_kchannel *channel, u32 id, const void *payload,
  * tsct_bpf_emit - the kfunc: tsct_emit() to the kernel channel with a handle
  * @handle: bpf_handle of the channel, which only the channel's owner can read
  * @id: id of the event in that channel
- * @payload: @payload__sz bytes; BPF's verifier knows the size by this name
+ * @payload: @payload__sz bytes; the suffix __sz tells the BPF verifier the size of @payload
  *
  * Only BPF programs call it; they find it through BTF. Returns 0; -ENOENT: no such channel;
  * or the errors of tsct_emit(). Context: any.
