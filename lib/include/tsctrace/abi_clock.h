@@ -10,7 +10,7 @@
  *   1..4   struct tsct_clock_copy, twice; 8192 bytes each
  *   5..    struct tsct_clock_cpu, one per CPU, at cpus_offset
  *
- * tsct_clock_page.size bytes in all, TSCT_CLOCK_SIZE(nr_cpus).
+ * The area has TSCT_CLOCK_SIZE(nr_cpus) bytes; tsct_clock_page.size has this number.
  *
  * The two copies are a latch. Writer: seq + 1 (now odd: readers use copy 1),
  * write copy 0, seq + 1 (even: readers use copy 0), write copy 1; each seq
@@ -154,9 +154,7 @@ struct tsct_clock_params {
 	__u64 reserved[3];
 };
 
-/*
- * Last straight part of the previous clock params; valid until the params in force begin
- */
+/* Last linear part of the previous clock params; valid until the params in force begin */
 struct tsct_clock_prev_params {
 	__u64 base_cycles;
 	__u64 mult;			/* multiplier, 2^-56 ns per cycle; 0: no

@@ -150,8 +150,8 @@ enum tsct_error_of {
  *
  * The bound of a time uses all data on the clock that the recording has around that time.
  * If the times of two events of different nodes differ by more than the sum of both bounds
- * relative to the common time, the events happened in this order. UINT64_MAX: no bound is
- * known (relative to the common time: the node was never compared), or no such node.
+ * relative to the common time, the event with the lower time happened first. UINT64_MAX: no
+ * bound is known (relative to the common time: the node was never compared), or no such node.
  */
 __u64 tsct_trace_error_ns(const struct tsct_trace *trace, __u32 node,
 			  __u64 tick);

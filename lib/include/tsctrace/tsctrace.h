@@ -162,8 +162,8 @@ int tsct_event_define(struct tsct_channel *channel, const char *name,
  * Returns 0, or, with the event counted as lost: -ENOSPC: ring full; -EMSGSIZE: @len is
  * larger than TSCT_PAYLOAD_MAX, less 8 if @id is above 65535; -ENODEV: no provider;
  * -EACCES: no WRITE role; -EAGAIN: restarted too often, and there is no module
- * to write the event; -EINVAL: @id is out of range, as are errors of
- * tsct_event_define(), so programs need not check for these.
+ * to write the event; -EINVAL: @id is out of range. Programs may pass an error of
+ * tsct_event_define() as @id, and so need not check for it.
  */
 int tsct_emit(struct tsct_channel *channel, unsigned int id, const void *payload,
 	      size_t len);
@@ -566,8 +566,9 @@ int tsct_clock_wait_synced(const struct tsct_clock *clock, int timeout_ms,
  * it. Several callers on a node count as one. If processes of a node have joined, the call
  * blocks until all of these wait, see tsct_timesync_join(). Then all nodes exchange packets
  * with their masters, and the call returns when the cluster's time
- * (tsct_clock_now_cluster()) has been published. The nodes are the children that a daemon's
- * configuration names, or else those that sent requests to this daemon within the last minute.
+ * (tsct_clock_now_cluster()) has been published. A daemon waits for the children that its
+ * configuration names or, if it names none, for the nodes that sent it requests within the
+ * last minute.
  *
  * Returns 0; -ETIMEDOUT; -EINTR: interrupted by a signal; -ENOENT: no daemon;
  * -ECONNRESET: the daemon was restarted meanwhile; -EOPNOTSUPP: no network is
