@@ -28,8 +28,7 @@
  */
 #define BIND_TRIES		8
 #define CHILD_STACK		(256 << 10)	/* bytes */
-#define BLOCKS_LEAST		4	/* least blocks per ring if not chosen
-					 * by the program */
+#define BLOCKS_LEAST		4	/* least blocks per ring that the library chooses */
 #define NO_ROOM			"no room left within the provider's limits: "
 
 /* ---- handles ------------------------------------------------------------- */

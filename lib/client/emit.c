@@ -304,7 +304,7 @@ void tsct_emit_enable_fast(struct tsct_channel *channel)
 		tsct_thread_mark() : &tsct_no_mark;
 }
 
-/* ---- losses, and the kernel's help --------------------------------------- */
+/* ---- lost events, and events that the kernel writes ----------------------- */
 
 /* Counts a lost event in the handle, because no ring counts it. Returns @err. */
 static int count_dropped(struct tsct_channel *channel, int err)

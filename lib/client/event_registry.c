@@ -86,7 +86,7 @@ static const struct tsct_event_def *ids_def(const struct tsct_channel *channel,
 	return at ? at->def : NULL;
 }
 
-/* Returns the index of the first entry with the definition @def; or -1 and a free key. */
+/* Returns the index of the first entry with the definition @def; or -1 and an unused key. */
 static int ids_find(const struct tsct_handle_ids *ids, const struct tsct_event_def *def,
 		    __u64 ret_key[2])
 {
@@ -277,8 +277,8 @@ static int define_and_keep(struct tsct_channel *channel, struct tsct_event_def *
 	if (id < 0 || !channel->opening)
 		return id;
 	pthread_mutex_lock(&channel->ids_lock);
-	if (tsct_channel_target(channel) != channel) {	/* just set by the
-							 * helper */
+	/* The helper thread may have set a target since the caller looked. */
+	if (tsct_channel_target(channel) != channel) {
 		tsct_event_def_set_id(def, 0);
 		id = define_by_handle(channel, def);
 	} else if (!ids_def(channel, id - TSCT_ID_FIRST)) {
