@@ -2,7 +2,7 @@
 /*
  * Quantiles of many values in little memory: a histogram with 2^TSCT_HISTOGRAM_BITS bins for each
  * power of two. Below 256, each bin is for one value; above, the width of a bin is at most 1/128
- * (0.8 %) of its values. All fields zero: no values. Not thread safe.
+ * (0.8 %) of its values. A histogram with all fields zero is empty. Not thread safe.
  */
 #ifndef TSCT_BASE_HISTOGRAM_H
 #define TSCT_BASE_HISTOGRAM_H
