@@ -114,8 +114,7 @@ struct tsct_store_channel {
 	char *defs;		/* private copy of the event definitions */
 	__u32 nr_defs;
 	__u32 *def_at;		/* offset in defs of each definition */
-	struct tsct_index known;	/* hash -> number of a definition, plus
-					 * 1 */
+	struct tsct_index known;	/* by hash: number of a definition, plus 1 */
 	__u64 secret;		/* seed of these hashes */
 	__u64 defs_room;	/* bytes of the definitions' area that have memory */
 	uid_t payer;		/* user whose limits count: tsct_payer() */
