@@ -584,7 +584,7 @@ static PyObject *span_exit(PyObject *self, PyObject *const *, Py_ssize_t)
 	}
 	if (span->end && span->slot == slot_of(span->end))
 		--*span->slot;
-	else if (span->end && !span->id)	/* must end no span of this other thread */
+	else if (span->end && !span->id)	/* no span of this other thread has this id */
 		span->id = UINT32_MAX;
 	if (span->end && span->late)
 		emit_edge(span, span->late, span->late_bytes, span->late_len);
@@ -687,8 +687,8 @@ static PyMethodDef span_methods[] = {
 	{ "__aenter__", span_aenter, METH_NOARGS, NULL },
 	{ "__aexit__", (PyCFunction)(void *)span_aexit, METH_FASTCALL, NULL },
 	{ "set", (PyCFunction)(void *)span_set, METH_FASTCALL | METH_KEYWORDS,
-	  "set(**fields)\n\nSets the fields of the end event, such as a status or a size, while the "
-	  "span is open. The last call counts." },
+	  "set(**fields)\n\nSets the fields of the end event, such as a status or a size, "
+	  "while the span is open. The last call counts." },
 	{ 0 }
 };
 
