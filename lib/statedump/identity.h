@@ -37,7 +37,7 @@ struct tsct_identity_last_pid {
 	__u64 position;		/* position of the thread ID, see tsct_pid_position() */
 };
 
-/* The thread with number @tid ended at a tick. */
+/* End of the thread `tid` */
 struct tsct_identity_end {
 	__u32 node, tid;
 	__u64 tick;
