@@ -43,8 +43,8 @@ struct account_payer {
 	u32 channels;
 };
 
-static DEFINE_XARRAY(account_payers);	/* by uid: payers that have channels */
-static u64 account_bytes;		/* sum of their bytes */
+static DEFINE_XARRAY(account_payers);	/* payers that have channels, by user id */
+static u64 account_bytes;		/* bytes charged to all payers together */
 
 static u64 account_limit(void)
 {
@@ -100,7 +100,7 @@ static bool account_full(const struct tsct_kchannel *channel,
 		account_over_limit(payer->bytes, bytes, account_user_limit());
 }
 
-/* Returns the channel's payer, new with its first channel; NULL: out of memory. */
+/* Returns the channel's payer, which is allocated for its first channel; NULL: out of memory. */
 static struct account_payer *account_get_payer(const struct tsct_kchannel *channel)
 {
 	const uid_t uid = __kuid_val(channel->payer);

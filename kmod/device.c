@@ -430,7 +430,7 @@ static __poll_t device_poll(struct file *file, poll_table *table)
 {
 	struct tsct_file *f = file->private_data;
 	struct tsct_kchannel *channel = device_channel(f);
-	/* true: the caller is about to wait (the test of poll_does_not_wait(), gone in 7.2) */
+	/* true: the caller is about to wait. poll_does_not_wait() was this test until 7.2. */
 	bool waits = table && table->_qproc, ready;
 
 	if (!channel || !device_has_watcher(f, channel))
@@ -491,7 +491,7 @@ static const struct file_operations device_fops = {
 	.open = device_open,
 	.release = device_release,
 	.unlocked_ioctl = device_ioctl,
-	/* Arguments have no longs, and __u64 for pointers: the layout is the same for 32 bits. */
+	/* Arguments have no long, and __u64 for pointers: 32-bit programs use the same layout. */
 	.compat_ioctl = compat_ptr_ioctl,
 	.mmap = device_mmap,
 	.poll = device_poll,

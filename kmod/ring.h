@@ -54,7 +54,7 @@ struct tsct_ring {
  * becomes IDLE. PENDING becomes TAKEN, and the writer records the event in `nested`.
  */
 #define TSCT_RING_IDLE		0
-#define TSCT_RING_BUSY		1	/* a writer, and room for an event in `nested` */
+#define TSCT_RING_BUSY		1	/* a writer stores a record; `nested` is free */
 #define TSCT_RING_TAKEN		3	/* `nested` is being written or read */
 #define TSCT_RING_PENDING	4	/* `nested` has an event */
 
