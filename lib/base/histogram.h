@@ -15,9 +15,9 @@
 #define TSCT_HISTOGRAM_BITS	7
 
 struct tsct_histogram {
-	__u64 *bins;		/* numbers of values */
+	__u64 *bins;		/* number of values in each bin */
 	size_t room;		/* number of bins */
-	__u64 nr, sum, min, max;	/* of all values, exact */
+	__u64 nr, sum, min, max;	/* number, sum and range of all values, exact */
 };
 
 /* Returns the bin of a value, by its highest bit and the bits that follow. */
