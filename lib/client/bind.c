@@ -27,7 +27,7 @@
  * channel before the next attempt.
  */
 #define BIND_TRIES		8
-#define CHILD_STACK		(256 << 10)	/* bytes */
+#define CHILD_STACK		(256 << 10)	/* stack of a child, bytes */
 #define BLOCKS_LEAST		4	/* least blocks per ring that the library chooses */
 #define NO_ROOM			"no room left within the provider's limits: "
 

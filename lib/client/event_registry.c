@@ -473,14 +473,14 @@ static int define_event(struct tsct_event_type *event, struct tsct_channel *chan
 	event->flags = (event->flags & (BOUND | WANTED)) | (refused ? REFUSED : 0) |
 		(id > 0 ? (__u32)id >> 16 << ID_HIGH_SHIFT : 0);
 	event->channel = id > 0 || refused ? channel : NULL;
-	event->id = refused ? TSCT_ID_MAX : (__u16)id;	/* wide[0] refuses every id */
+	event->id = refused ? TSCT_ID_MAX : (__u16)id;	/* the handle wide[0] refuses any id */
 	return id < 0 ? id : 0;
 }
 
 static int check_writable(const struct tsct_channel *channel)
 {
 	channel = tsct_channel_target(channel);
-	if (channel->refusals)		/* its events are counted */
+	if (channel->refusals)		/* counts all events of the handle */
 		return 0;
 	if (channel->provider == TSCT_PROVIDER_NONE)
 		return -ENODEV;
