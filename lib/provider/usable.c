@@ -101,7 +101,7 @@ static void read_cgroups(struct tsct_memory_limit *limit)
 	char line[4200], *controllers, *path;
 	unsigned int i;
 
-	/* Lines "NUMBER:CONTROLLERS:PATH" */
+	/* Each line is "NUMBER:CONTROLLERS:PATH". */
 	while (file && fgets(line, sizeof(line), file)) {
 		line[strcspn(line, "\n")] = '\0';
 		controllers = strchr(line, ':');
