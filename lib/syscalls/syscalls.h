@@ -88,7 +88,7 @@ enum tsct_syscall_class {
 
 /* Meaning of a result that is not an error */
 enum tsct_syscall_result {
-	TSCT_RESULT_ERROR,	/* 0 */
+	TSCT_RESULT_ERROR,	/* always 0 */
 	TSCT_RESULT_INT,	/* a number of 32 bits, such as a process ID */
 	TSCT_RESULT_FD,		/* a file descriptor */
 	TSCT_RESULT_COUNT,	/* a number of 64 bits, such as a number of bytes */
