@@ -467,7 +467,7 @@ struct py_span {
 	struct py_event *end;		/* NULL: the span is not open, or not recorded */
 	PyObject *name;
 	uint32_t *slot;			/* entry of nr_open of the thread that entered the span */
-	uint32_t id;			/* 0: none */
+	uint32_t id;			/* value of the field SPAN_ID; 0: none */
 	uint32_t entered_again;		/* number of __enter__() calls while the span was open */
 	struct py_event *late;		/* end event with the fields of set(); NULL: none */
 	char *late_bytes;		/* payload of `late`, and room for the id */
@@ -629,7 +629,7 @@ static PyObject *span_set(PyObject *self, PyObject *const *args, Py_ssize_t nr,
 
 struct py_done {
 	PyObject_HEAD
-	PyObject *result;		/* NULL: None */
+	PyObject *result;		/* result of `await`; NULL: None */
 };
 
 static PyTypeObject done_type;
