@@ -10,8 +10,8 @@ struct tsct_identity_thread {
 	__u32 node;
 	__u32 location;		/* location of the recorder, see state.selected */
 	__u64 tick;
-	/* number of threads that have had this tid so far, including this
-	 * thread: a tid is used again after its thread has ended */
+	/* 1 for the first thread with this tid, 2 for the next one: a tid is used again
+	 * after its thread has ended */
 	__u32 generation;
 	/* the thread began at tick `from`; after tick `until`, another thread may have
 	 * its tid */
