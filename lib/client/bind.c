@@ -274,8 +274,8 @@ static void explain_quota(struct tsct_channel *channel,
 		explain_bytes(text, need, "all channels together", info.bytes,
 			      info.bytes_max, raise, "bytes_max");
 	else
-		snprintf(text, TSCT_ERROR_TEXT_SIZE, NO_ROOM "this user has %u of "
-			 "%llu channels, and may have no more; close or remove some%s%s",
+		snprintf(text, TSCT_ERROR_TEXT_SIZE, NO_ROOM "this user has %u of all %llu "
+			 "channels, and may have no more; close or remove channels%s%s",
 			 my_channels, (unsigned long long)info.channels, raise,
 			 *raise ? "channels_user_max" :
 			 ", or raise the server's descriptor limit "

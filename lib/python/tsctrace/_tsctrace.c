@@ -698,11 +698,11 @@ static PyTypeObject span_type = {
 	.tp_doc = "span(name, **fields)\n--\n\n"
 		"A context manager that records an event `name` of kind begin, with the "
 		"fields, when the block begins, and one of kind end when the block ends, "
-		"also by an exception. A span may be entered again after it ended. While it is "
-		"open, that has no effect: it ends when it was left as often as entered. It may "
-		"be entered by async with, too; set(**fields) gives the end event fields.\n\n"
-		"If another span of the name is open in the thread, both events have a field "
-		"tsct_span, a number by which they pair: in coroutines, spans end in any order.",
+		"also by an exception. A span may be entered again after it has ended. If it is "
+		"entered again while it is open, it ends when all these blocks have ended. It may "
+		"be entered by async with, too; set(**fields) sets fields of the end event.\n\n"
+		"If another span of this name is open in the thread, both events have a field "
+		"tsct_span with one number, as spans of coroutines may end in any order.",
 	.tp_basicsize = sizeof(struct py_span),
 	.tp_flags = Py_TPFLAGS_DEFAULT,
 	.tp_dealloc = span_dealloc,
@@ -728,7 +728,7 @@ static PyMethodDef module_methods[] = {
 	{ "is_enabled", py_is_enabled, METH_O,
 	  "is_enabled(name)\n\nReturns True if an event of this name was used, and is on." },
 	{ "error", py_error, METH_NOARGS,
-	  "error()\n\nReturns a line: which tracer is used, or why there is none." },
+	  "error()\n\nReturns a line that states which tracer is used, or why none is used." },
 	{ "provider", py_provider, METH_NOARGS,
 	  "provider()\n\nReturns 'module', 'daemon', 'embedded', or 'none': events are "
 	  "dropped." },
