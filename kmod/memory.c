@@ -4,9 +4,9 @@
  * mapped to user space one by one in the fault handler and, for the kernel, together by
  * vmap(). The pages are charged to the memory cgroup of the creator, or of the kernel.
  *
- * Reserved memory (reserved.c) is one range. The next channel uses the same pages again whatever
- * their reference counts: a pin of a page (get_user_pages()) that outlived the first channel
- * would show the next channel's events. So user space gets VM_PFNMAP maps, which allow no pins.
+ * Reserved memory (reserved.c) is one range, whose pages the next channel uses again even if
+ * they are still referenced: a pin of a page (get_user_pages()) that outlived its channel would
+ * show the next channel's events. So user space gets VM_PFNMAP maps, which allow no pins.
  */
 #include <linux/bits.h>
 #include <linux/cpumask.h>
