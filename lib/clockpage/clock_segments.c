@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Another thread may write a copy that is read here, and the copy may be invalid:
- * so each word of the copy is loaded once (tsct_load_relaxed()), and then
+ * Another thread may be writing a struct tsct_clock_copy that is read here, and the copy may
+ * be invalid: so each word of the copy is loaded once (tsct_load_relaxed()), and then
  * checked. A slow reader may still be reading a copy that is being written here.
  *
  * Counter values are ordered by their signed distance from an anchor, a value
