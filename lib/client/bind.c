@@ -282,8 +282,7 @@ static void explain_quota(struct tsct_channel *channel,
 			 "(LimitNOFILE=, ulimit -n)");
 }
 
-/* Appends the reason for a provider's error, with advice, to the error text. Returns
- * @err. */
+/* Appends the reason for a provider's error, with advice, to the error text. Returns @err. */
 static int explain_failure(struct tsct_channel *channel, int err, const char *name,
 			   const struct tsct_channel_options *options)
 {
@@ -568,8 +567,7 @@ int tsct_channel_bind(struct tsct_channel *channel, const struct tsct_opening *o
 {
 	const struct tsct_channel_options *options = &opening->options;
 	const bool has_embedded = *opening->embedded;
-	unsigned int mask = ~0U, i;	/* set of providers to try, as bits 1 <<
-					 * TSCT_PROVIDER_* */
+	unsigned int mask = ~0U, i;	/* set of providers to try, as bits 1 << TSCT_PROVIDER_* */
 	size_t used;
 	int err = 0;
 

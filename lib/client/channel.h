@@ -196,8 +196,7 @@ struct tsct_reason {
 	int err, ret;		/* err: error of a system call; ret: error that
 				 * tsct_channel_open() returns for err; 0: err itself */
 	const char *text;
-	const char *after;	/* text after the server's name; NULL: omit
-				 * it */
+	const char *after;	/* text after the server's name; NULL: omit it */
 };
 
 /* Appends to the error text why @path cannot be used: the text that the table @reason has

@@ -502,7 +502,7 @@ static int begin_block(struct tsct_channel *channel,
 	return section_begin_block(&channel->fast, &seen, &next);
 }
 
-/* ---- trying again ------------------------------------------------------- */
+/* ---- attempts to write an event ----------------------------------------- */
 
 /* Tries once to write the event, in an rseq critical section. Returns TSCT_SECTION_* */
 static int try_once(struct tsct_channel *channel, const struct emit_request *event)

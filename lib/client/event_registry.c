@@ -501,7 +501,7 @@ static int apply_patterns(struct tsct_event_type *event)
 	return err ? err : on;
 }
 
-/* ---- exports ------------------------------------------------------------- */
+/* ---- functions for other files, and public functions ----------------------- */
 
 void tsct_event_register(struct tsct_event_type *event)
 {

@@ -439,7 +439,7 @@ static void stop_thread(void)
 	close_listener();
 }
 
-/* ---- exports ------------------------------------------------------------- */
+/* ---- functions for other files -------------------------------------------- */
 
 void tsct_helper_start(const struct tsct_channel *channel)
 {
