@@ -42,8 +42,7 @@ struct tsct_channel_options {
 	const char *name;	/* name, 1 to 31 of A-Z a-z 0-9 _ . -
 				 * NULL: $TSCTRACE_CHANNEL, else "default" */
 	uint32_t policy;	/* TSCT_POLICY_* of a new channel */
-	uint32_t block_size;	/* bytes of a block, power of two, 4096 to 65536; 0:
-				 * 16384 */
+	uint32_t block_size;	/* bytes of a block, power of two, 4096 to 65536; 0: 16384 */
 	uint32_t blocks;	/* blocks per CPU, power of two, 2 (overwrite: 4) to
 				 * 65536; 0: 64. At most 256 MiB per CPU */
 	uint32_t roles;		/* TSCT_ROLE_* of the handle; 0: TSCT_ROLE_WRITE */
@@ -204,8 +203,7 @@ struct tsct_event {
 				 * that the channel's header names (`source`) */
 	uint32_t cpu;
 	uint32_t tid;		/* id of the thread */
-	uint32_t id;		/* id of the event's definition, see
-				 * tsct_reader_def() */
+	uint32_t id;		/* id of the event's definition, see tsct_reader_def() */
 	uint32_t len;		/* bytes of payload */
 	const void *payload;	/* private copy of the payload */
 	uint32_t flags;		/* TSCT_EVENT_* flags */
@@ -345,8 +343,7 @@ struct tsct_time {
 	int64_t ns;		/* time of CLOCK_REALTIME, since the Unix epoch */
 	uint64_t error_ns;	/* the true time is within ns +- error_ns */
 	uint32_t status;	/* TSCT_STATUS_* of the time */
-	uint32_t epoch;		/* epoch of the clock; times of different epochs do not
-				 * compare */
+	uint32_t epoch;		/* epoch of the clock; times of different epochs do not compare */
 };
 
 /* CPU number if the CPU of the cycles is unknown or does not matter */
