@@ -153,7 +153,7 @@ int tsct_segments_check(const struct tsct_clock_state *last,
 	return err;
 }
 
-/* ---- bounded memory ----------------------------------------------------- */
+/* ---- joining and dropping segments -------------------------------------- */
 
 static void count_dropped(struct tsct_clock_copy *copy, __u32 nr)
 {
