@@ -58,8 +58,7 @@ struct tsct_store {
 struct tsct_store_peer {
 	uid_t uid;
 	__u32 roles;		/* TSCT_ROLE_* of the connection */
-	struct tsct_store_channel *channel;	/* channel bound to the connection, or
-						 * NULL */
+	struct tsct_store_channel *channel;	/* channel bound to the connection, or NULL */
 };
 
 /* Initializes a store. @kind: kind of the provider, "daemon" or "embedded"; @source:
@@ -109,8 +108,7 @@ void tsct_store_clear(struct tsct_store *store);
 
 struct tsct_store_channel {
 	TAILQ_ENTRY(tsct_store_channel) list;
-	struct tsct_channel_header header;	/* private copy of the header in the
-						 * memfd */
+	struct tsct_channel_header header;	/* private copy of the header in the memfd */
 	char *defs;		/* private copy of the event definitions */
 	__u32 nr_defs;
 	__u32 *def_at;		/* offset in defs of each definition */
