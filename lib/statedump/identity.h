@@ -13,8 +13,7 @@ struct tsct_identity_thread {
 	/* 1 for the first thread with this tid, 2 for the next one: a tid is used again
 	 * after its thread has ended */
 	__u32 generation;
-	/* the thread began at tick `from`; after tick `until`, another thread may have
-	 * its tid */
+	/* the thread began at tick `from`; after tick `until`, another thread may have its tid */
 	__u64 from, until;
 	/* tick at which the thread ended; UINT64_MAX: unknown. A state may have a later
 	 * tick, if it was read from /proc before the ended thread was reaped. */
