@@ -342,8 +342,7 @@ static inline struct py_event *prepare_event(unsigned int kind, PyObject *name,
 		types[i] = type;
 	}
 	types[nr] = '\0';
-	/* str(value) may run Python code that changes the cache: checks the entry
-	 * again. */
+	/* str(value) may run Python code that changes the cache: checks the entry again. */
 	if (is_site(site, name, kind, keywords) && !strcmp(site->event->types, types))
 		return site->event;
 	event = find_event(name, kind, keywords, types);
@@ -702,7 +701,7 @@ static PyTypeObject span_type = {
 		"entered again while it is open, it ends when all these blocks have ended. It may "
 		"be entered by async with, too; set(**fields) sets fields of the end event.\n\n"
 		"If another span of this name is open in the thread, both events have a field "
-		"tsct_span with one number, as spans of coroutines may end in any order.",
+		"tsct_span with the same number: spans of coroutines may end in any order.",
 	.tp_basicsize = sizeof(struct py_span),
 	.tp_flags = Py_TPFLAGS_DEFAULT,
 	.tp_dealloc = span_dealloc,
