@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Ring memory accounting: bytes and channels of each user, checked against the module
- * parameters. A task in user namespaces is charged as the owner of the outermost of these
- * namespaces below the initial one, because a user with a range in /etc/subuid has 65536
- * ids. Pages are also charged to their creator's memory cgroup; the module parameters
+ * parameters. A task in a user namespace is charged to the owner of its outermost namespace
+ * below the initial one: otherwise a user with a range in /etc/subuid would have 65536 ids, each
+ * with its own limit. Pages are also charged to their creator's memory cgroup; the parameters
  * limit users in any cgroup, with or without a limit. RLIMIT_MEMLOCK is not used, because
  * it limits a process, by default to 8 MiB, and a channel may outlive its creator.
  */
@@ -43,8 +43,8 @@ struct account_payer {
 	u32 channels;
 };
 
-static DEFINE_XARRAY(account_payers);	/* by uid: payers that have channels */
-static u64 account_bytes;		/* sum of their bytes */
+static DEFINE_XARRAY(account_payers);	/* payers that have channels, by user id */
+static u64 account_bytes;		/* bytes charged to all payers together */
 
 static u64 account_limit(void)
 {
@@ -100,7 +100,7 @@ static bool account_full(const struct tsct_kchannel *channel,
 		account_over_limit(payer->bytes, bytes, account_user_limit());
 }
 
-/* Returns the channel's payer, new with its first channel; NULL: out of memory. */
+/* Returns the channel's payer, which is allocated for its first channel; NULL: out of memory. */
 static struct account_payer *account_get_payer(const struct tsct_kchannel *channel)
 {
 	const uid_t uid = __kuid_val(channel->payer);

@@ -98,7 +98,7 @@ int tsct_kevent_define(struct tsct_kchannel *channel, struct tsct_kevent *event,
 }
 EXPORT_SYMBOL_GPL(tsct_kevent_define);
 
-/* Switches all events with id arg->id, because events with equal definitions have the same id. */
+/* Switches or queries all events with id arg->id: events with equal definitions share an id. */
 int tsct_kevent_switch(struct tsct_kchannel *channel, struct tsct_event_switch *arg)
 {
 	struct tsct_kevent *event;
@@ -163,7 +163,7 @@ static const struct btf_kfunc_id_set kfunc_set = {
  */
 static int kfuncs_register(void)
 {
-	/* In a kernel without BTF, kfunc registration only warns and returns 0. */
+	/* For a module without BTF, kfunc registration only warns and returns 0. */
 	if (!THIS_MODULE->btf_data_size)
 		return -ENOENT;
 	/*

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Adds BTF to a module, for build.sh, where the kernel's build directory lacks vmlinux
-# or resolve_btfids and Kbuild therefore does not: as the kernel's Makefile.modfinal
-# does, with the flags that the kernel's scripts choose.
+# Adds BTF to a module as the kernel's Makefile.modfinal does, with the flags that the
+# kernel's scripts choose. build.sh uses this file if Kbuild cannot add BTF, because the
+# kernel's build directory lacks vmlinux or resolve_btfids.
 #
 #   make -f btf.mk KDIR=DIR BASE_BTF=FILE RESOLVE_BTFIDS=FILE KO=FILE
 PAHOLE := pahole
@@ -16,7 +16,7 @@ scripts := $(dir $(firstword $(wildcard $(addsuffix /scripts/Makefile.modfinal, 
 ifneq ($(wildcard $(scripts)Makefile.btf),)
 include $(scripts)Kbuild.include $(scripts)Makefile.btf
 else
-# Until 6.6
+# older kernels
 PAHOLE_FLAGS := $(shell PAHOLE=$(PAHOLE) sh $(scripts)pahole-flags.sh)
 endif
 

@@ -34,14 +34,13 @@
 #include "parts.h"
 #include "reserved.h"
 
-/* See channel.h. */
 DEFINE_MUTEX(tsct_channel_lock);
 
 /* Table of channels by id. Changed under tsct_channel_lock; read under that lock or RCU. */
 static DEFINE_XARRAY_ALLOC1(channel_table);
 /*
- * Cache of channel_table for BPF programs. Slot i: the newest channel for BPF programs
- * with an id of i modulo CHANNEL_SLOTS. Protected like channel_table.
+ * Cache of channel_table for BPF programs. Slot i has the newest channel for BPF programs
+ * whose id modulo CHANNEL_SLOTS is i. Protected like channel_table.
  */
 #define CHANNEL_SLOTS	64
 static struct tsct_kchannel __rcu *channel_slots[CHANNEL_SLOTS];
@@ -53,7 +52,7 @@ notrace struct tsct_kchannel *tsct_channel_find_by_handle(u64 handle)
 {
 	struct tsct_kchannel *channel;
 
-	/* The caller has disabled interrupts, which is an RCU read-side section. */
+	/* Code with interrupts off, as they are here, is an RCU read-side critical section. */
 	channel = rcu_dereference_sched(channel_slots[handle % CHANNEL_SLOTS]);
 	if (likely(channel && channel->file.bpf_handle == handle))
 		return channel;
@@ -130,7 +129,7 @@ static struct tsct_kchannel *channel_new(const struct tsct_channel_create *arg,
 		.defs_size = arg->defs_size ?: TSCT_DEFS_SIZE,
 	};
 	strscpy(channel->file.name, arg->name, sizeof(channel->file.name));
-	/* BPF programs may write to kernel channels of users, not of modules. */
+	/* BPF programs may write to kernel channels of users, but not of kernel modules. */
 	if (arg->flags & TSCT_CHANNEL_KERNEL && gfp & __GFP_ACCOUNT)
 		channel->file.bpf_handle = (u64)(get_random_u32() ?: 1) << 32;
 	mutex_init(&channel->defs_lock);
@@ -253,7 +252,7 @@ warn:
 			    channel->file.id, cpu, err);
 }
 
-/* Publishes while no CPU can come up. CPUs that came up since channel_add_rings() get rings. */
+/* Publishes a channel, with rings of CPUs that came up meanwhile, while no CPU can come up. */
 static int channel_publish_on_cpus(struct tsct_kchannel *channel, u32 roles)
 {
 	unsigned int cpu;
@@ -365,8 +364,8 @@ static int channel_lookup(const struct tsct_channel_attach *arg,
 	if (!uid_eq(uid, current_euid()) && !capable(CAP_SYS_ADMIN))
 		return -EACCES;
 	/*
-	 * Does not search namespaces below: a user there could give a channel the name that the
-	 * host's programs open, and these programs would then write into that user's channel.
+	 * Does not search descendant namespaces: a user of a container could give a channel the
+	 * name that the host's programs open, and they would then write into that user's channel.
 	 */
 	*ret = channel_find_by_name(uid, ns, arg->name);
 	while (!*ret && ns->parent && capable(CAP_SYS_ADMIN)) {
@@ -637,8 +636,9 @@ int tsct_channel_cpu(struct tsct_channel_cpu *arg)
 static atomic_long_t channel_oom_pages;
 
 /*
- * Frees the largest channel that no process holds: the OOM killer could not free it. Spares
- * channels of CAP_SYS_RESOURCE: others could remove root's flight recordings by taking all memory.
+ * Frees the largest channel that no process holds, because the OOM killer cannot free it. Spares
+ * channels made with CAP_SYS_RESOURCE, so that no user can remove root's flight recordings by
+ * using up memory, and channels in reserved memory.
  */
 static void channel_oom_fn(struct work_struct *work)
 {
@@ -658,14 +658,14 @@ static void channel_oom_fn(struct work_struct *work)
 	pr_warn("channel %u \"%s\", kept and not open: removed, because memory has run out\n",
 		largest->file.id, largest->file.name);
 	pages = largest->bytes >> PAGE_SHIFT;
-	/* Otherwise a reader of statistics frees the pages, later than the OOM killer asks. */
+	/* A reader of statistics, if it has the last reference, frees the pages too late. */
 	if (kref_put(&largest->ref, channel_free))
 		atomic_long_add(pages, &channel_oom_pages);
 }
 
 static DECLARE_WORK(channel_oom_work, channel_oom_fn);
 
-/* Longest wait for channel_oom_work, ticks */
+/* Longest wait for channel_oom_work, jiffies */
 #define OOM_WAIT	100
 
 /*

@@ -28,7 +28,7 @@ struct tsct_kchannel {
 	struct tsct_channel_header file;
 	struct tsct_geometry geo;
 	kuid_t uid;
-	struct pid_namespace *pid_ns;	/* the creator's; see channel_is_own() */
+	struct pid_namespace *pid_ns;	/* pid namespace of the creator */
 	kuid_t payer;			/* user whose limits the memory counts against */
 	bool privileged;		/* true: the limits per user do not apply */
 	struct tsct_channel_header *header;
@@ -55,7 +55,7 @@ struct tsct_kchannel {
 	struct mutex defs_lock;		/* lock of defs, file.defs_used and defs_nr */
 	u32 defs_nr;			/* number of definitions in defs */
 	struct mutex kevents_lock;	/* lock of kevents; cpus_read_lock() nests inside it */
-	/* struct tsct_kevent of the module that opened the channel */
+	/* events with a switch, of the module that opened the channel */
 	struct list_head kevents;
 
 	wait_queue_head_t wait;
@@ -67,14 +67,17 @@ struct tsct_kchannel {
 	unsigned long lost_at;		/* jiffies of the last loss for which news were sent */
 	/* true: slow paths of emits queue `notify` once a ring's head has reached its notify_at */
 	bool notify_armed;
-	unsigned long armed_at;		/* grace period that channel_arm() began */
+	unsigned long armed_at;		/* RCU grace period that channel_arm() began */
 	unsigned long watch_at;		/* jiffies when tsct_channel_watch_fn() last ran */
 	u64 watch_sum;			/* bytes ever written to all rings when
 					 * tsct_channel_watch_fn() last woke sleepers
 					 */
 	struct rcu_head rcu;
 
-	/* rings by CPU; NULL: the CPU was not present yet. A ring, once set, is constant. */
+	/*
+	 * Rings by CPU. A ring, once set, is constant. NULL: the CPU was not present at the
+	 * channel's creation, and has not come up since, or there was no memory for its ring.
+	 */
 	struct tsct_ring *rings[];
 };
 
@@ -117,7 +120,7 @@ void tsct_channel_put(struct tsct_kchannel *channel, u32 roles);
  */
 int tsct_channel_remove(u32 id);
 
-/* Returns the channel with this bpf_handle, or NULL. Under RCU. */
+/* Returns the channel with this bpf_handle, or NULL. The caller has disabled interrupts. */
 struct tsct_kchannel *tsct_channel_find_by_handle(u64 handle);
 /* Sets *ret to the module's version, limits and use of memory. May sleep. */
 void tsct_module_info(struct tsct_info *ret);
@@ -159,7 +162,7 @@ struct tsct_watcher {
 	u64 watermark;			/* number of unread bytes at which poll() returns */
 	/* overwrite policy: bytes ever written to all rings at the last report to user space */
 	u64 reported_sum;
-	/* that sum, if the last tsct_watcher_ready() had @waits and returned true; else 0 */
+	/* bytes ever written, if the last tsct_watcher_ready() returned true with @waits; else 0 */
 	u64 offered_sum;
 };
 
@@ -181,7 +184,7 @@ void tsct_channel_watch(struct tsct_kchannel *channel, bool ready);
 void tsct_channel_watch_fn(struct work_struct *work);
 void tsct_channel_notify_fn(struct irq_work *work);
 
-/* Returns the ring of a CPU; NULL: the CPU was not present, and has not come up since. */
+/* Returns the ring of a CPU, or NULL: see rings[] in struct tsct_kchannel. */
 static inline struct tsct_ring *tsct_channel_ring(struct tsct_kchannel *channel,
 						  u32 cpu)
 {
@@ -189,7 +192,7 @@ static inline struct tsct_ring *tsct_channel_ring(struct tsct_kchannel *channel,
 	return smp_load_acquire(&channel->rings[cpu]);
 }
 
-/* Returns the ring of the first CPU from *cpu on with a ring, and sets *cpu; or NULL. */
+/* Returns the ring of the first CPU, from *cpu on, that has one, and sets *cpu; or NULL. */
 static inline struct tsct_ring *tsct_channel_next_ring(struct tsct_kchannel *channel,
 						       u32 *cpu)
 {

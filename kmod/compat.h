@@ -11,7 +11,7 @@
 #include <linux/mm.h>
 #include <linux/sched/isolation.h>
 
-/* vm_flags_mod() exists from 6.3 on, where vm_flags is read-only: linux/mm.h */
+/* vm_flags_mod() of linux/mm.h exists from 6.3 on, where vm_flags is read-only. */
 static inline void tsct_vm_flags_mod(struct vm_area_struct *vma,
 				     unsigned long set, unsigned long clear)
 {
@@ -45,7 +45,7 @@ static inline void tsct_vm_flags_mod(struct vm_area_struct *vma,
 #define tsct_snapshot_other_source(s)	false
 #endif
 
-/* cpu_is_isolated() exists from 6.4 on, and in later 6.1: linux/sched/isolation.h */
+/* cpu_is_isolated() of linux/sched/isolation.h exists from 6.4 on, and in late releases of 6.1. */
 static inline bool tsct_cpu_is_isolated(int cpu)
 {
 #ifdef TSCT_CPU_IS_ISOLATED
@@ -62,7 +62,7 @@ static inline bool tsct_cpu_is_isolated(int cpu)
 #define BTF_KFUNCS_END(name)	BTF_SET8_END(name)
 #endif
 
-/* The annotation of kfuncs exists from 6.3 on. */
+/* __bpf_kfunc, the annotation of kfuncs, exists from 6.3 on. */
 #ifndef __bpf_kfunc
 #define __bpf_kfunc		__used noinline
 #endif

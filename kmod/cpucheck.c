@@ -106,8 +106,8 @@ bool tsct_cpucheck_snapshot(struct tsct_clock_snapshot *ret)
 /* ---- skew between two CPUs ---------------------------------------------- */
 
 /*
- * The two CPUs exchange ping and pong through memory and read their counters at each;
- * lib/core/tsc_trust.h derives the bounds. Both CPUs run in interrupts that this file sends,
+ * The two CPUs exchange pings and pongs through memory, and read their counters at each;
+ * lib/core/tsc_trust.h derives the skew. Both CPUs run in interrupts that this file sends,
  * so no task can delay them, whatever its priority. A burst of exchanges is limited by time
  * and, in case the counter is unreliable, by turns. The bursts are repeated, for a limited
  * time, until enough exchanges have succeeded. In a virtual machine the bursts become longer
@@ -179,7 +179,7 @@ static void skew_ping_burst(void)
 					   skew_session.pong_cycles, t1))
 			skew_session.jumped = true;
 	}
-	/* release: as for a ping. STOP makes the measured CPU leave its interrupt. */
+	/* STOP makes the measured CPU leave its interrupt. */
 	smp_store_release(&skew_session.ping, STOP);
 }
 
@@ -411,7 +411,7 @@ static void cpucheck_show(void)
  * Publishes the result of the CPU check. Existing channels keep their
  * source. A changed source or a contradicted skew disrupts the clock: the
  * disruption is counted after the daemon can read the new table.
- * @jump: cause of a contradicted skew, TSCT_CAUSE_*
+ * @jump: cause that is counted for a contradicted skew, TSCT_CAUSE_*
  */
 static void cpucheck_publish(u32 jump)
 {

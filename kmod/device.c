@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /dev/tsctrace: open, ioctl, poll, mmap. Only this file handles pointers from user
- * space, and reserved.c for its requests. This file copies arguments in and checks
- * their reserved fields; it copies results out without holding locks of other files.
+ * /dev/tsctrace: open, ioctl, poll, mmap. Only this file and, for its requests, reserved.c
+ * handle pointers from user space. This file copies arguments in and checks their
+ * reserved fields; it copies results out without holding locks of other files.
  *
- * The node is 0660 root:root; the administrator grants access by a udev rule
- * that sets its group.
+ * The device node is 0660 root:root; a udev rule may set its group to grant access.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -37,7 +36,7 @@
 
 #define ROLES_ALL	(TSCT_ROLE_WRITE | TSCT_ROLE_READ)
 #define SMALL_PAYLOAD	256
-#define CLOCK_SET_NR	0x08		/* request of daemons up to version 0.1 */
+#define CLOCK_SET_NR	0x08		/* number of a request that only old daemons send */
 
 /* An open file of the device, which is bound to at most one channel in its life */
 struct tsct_file {
@@ -431,7 +430,7 @@ static __poll_t device_poll(struct file *file, poll_table *table)
 {
 	struct tsct_file *f = file->private_data;
 	struct tsct_kchannel *channel = device_channel(f);
-	/* true: the caller is about to wait (the test of poll_does_not_wait(), gone in 7.2) */
+	/* true: the caller is about to wait. poll_does_not_wait() was this test until 7.2. */
 	bool waits = table && table->_qproc, ready;
 
 	if (!channel || !device_has_watcher(f, channel))
@@ -492,7 +491,7 @@ static const struct file_operations device_fops = {
 	.open = device_open,
 	.release = device_release,
 	.unlocked_ioctl = device_ioctl,
-	/* Arguments have no longs, and __u64 for pointers: the layout is the same for 32 bits. */
+	/* Arguments have no long, and __u64 for pointers: 32-bit programs use the same layout. */
 	.compat_ioctl = compat_ptr_ioctl,
 	.mmap = device_mmap,
 	.poll = device_poll,

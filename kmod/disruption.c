@@ -47,7 +47,7 @@
 static struct tsct_disruption_page *disruption_page;
 static DECLARE_WAIT_QUEUE_HEAD(disruption_wait);
 
-/* Returns a half of the count. Steps, in the low half, never carry into the high half. */
+/* Returns one half of the count. The low half counts steps; it never carries into the high half. */
 static atomic_t *disruption_half(int high)
 {
 	return (atomic_t *)&disruption_page->disruptions + high;
@@ -116,7 +116,7 @@ static int disruption_power_event(struct notifier_block *nb, unsigned long event
 	case PM_SUSPEND_PREPARE:
 	case PM_HIBERNATION_PREPARE:
 		WRITE_ONCE(disruption_page->cause, TSCT_CAUSE_SUSPEND);
-		smp_wmb();	/* as in disruption_add() */
+		smp_wmb();	/* pairs with readers as in disruption_add() */
 		atomic_or(PENDING, disruption_half(1));
 		irq_work_queue(&disruption_irq_work);
 		break;
@@ -184,7 +184,7 @@ static struct notifier_block disruption_time = {
 /* ---- restores of the virtual machine -------------------------------------- */
 
 static DEFINE_SPINLOCK(disruption_restore_lock);	/* lock of the variables below */
-static u64 disruption_restore_seq;	/* restores since the module was loaded */
+static u64 disruption_restore_seq;	/* number of restores since the module was loaded */
 static ktime_t disruption_restore_when;	/* CLOCK_MONOTONIC_COARSE at the last restore */
 
 /*

@@ -27,7 +27,6 @@ static const struct {
 	{ tsct_device_init, tsct_device_exit },
 };
 
-/* Exits the first @nr parts. */
 static void module_exit_parts(unsigned int nr)
 {
 	while (nr--)

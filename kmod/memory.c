@@ -4,9 +4,9 @@
  * mapped to user space one by one in the fault handler and, for the kernel, together by
  * vmap(). The pages are charged to the memory cgroup of the creator, or of the kernel.
  *
- * Reserved memory (reserved.c) is one range. The next channel uses the same pages again whatever
- * their reference counts: a pin of a page (get_user_pages()) that outlived the first channel
- * would show the next channel's events. So user space gets VM_PFNMAP maps, which allow no pins.
+ * Reserved memory (reserved.c) is one range, whose pages the next channel uses again even if
+ * they are still referenced: a pin of a page (get_user_pages()) that outlived its channel would
+ * show the next channel's events. So user space gets VM_PFNMAP maps, which allow no pins.
  */
 #include <linux/bits.h>
 #include <linux/cpumask.h>
@@ -103,7 +103,7 @@ int tsct_channel_alloc_head(struct tsct_kchannel *channel, gfp_t gfp)
 
 	if (channel->reserved)
 		addr = tsct_reserved_at(channel->reserved, channel->reserved->head_offset);
-	/* Fails here: else the first rings would use up memory before the last rings fail. */
+	/* Checks for all rings: else the first would use up memory before a later one fails. */
 	else if (si_mem_available() < (long)(channel->bytes >> PAGE_SHIFT))
 		addr = ERR_PTR(-ENOMEM);
 	else
@@ -179,7 +179,7 @@ vm_fault_t tsct_channel_fault(struct tsct_kchannel *channel, struct vm_fault *vm
 
 	if (!addr)
 		return VM_FAULT_SIGBUS;
-	/* Even in reserved memory, rings of CPUs that were added later have their own pages. */
+	/* A channel in reserved memory has other pages for rings of CPUs that were added later. */
 	if (channel->reserved)
 		return vmf_insert_pfn(vmf->vma, vmf->address, is_vmalloc_addr(addr) ?
 				      vmalloc_to_pfn(addr) : PHYS_PFN(__pa(addr)));

@@ -60,7 +60,7 @@ void tsct_netlink_disrupted(const struct tsct_clock_snapshot *now, u32 source)
 {
 	struct sk_buff *skb = netlink_begin(NETLINK_GROUP_CLOCK, TSCT_GENL_CMD_DISRUPTED);
 
-	/* The u64 is aligned to 4 bytes only, because x86-64 needs no padding. */
+	/* No padding attribute: x86-64 can read a u64 that is aligned to 4 bytes only. */
 	if (skb)
 		netlink_end(skb, NETLINK_GROUP_CLOCK,
 			    nla_put(skb, TSCT_GENL_CLOCK_DISRUPTIONS, sizeof(u64),

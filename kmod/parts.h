@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Parts of the module beside the channels */
+/* Parts of the module other than the channels */
 #ifndef TSCT_KMOD_PARTS_H
 #define TSCT_KMOD_PARTS_H
 

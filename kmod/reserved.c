@@ -5,8 +5,8 @@
  * outlive a panic. The content from a previous boot stays, and can be read, until it is
  * discarded. See section 5 of tsctrace/abi_reserved.h.
  *
- * Of a previous boot's content, the module reads only the header, to
- * decide whether to keep the content: user space parses the rest.
+ * The module interprets only the header of a previous boot's content, to decide whether
+ * to keep the content; user space parses the rest.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -65,7 +65,7 @@ static int reserved_format(void)
 	lockdep_assert_held(&reserved_lock);
 	if (err)
 		return err;
-	/* release: readers ignore memory without a valid checksum, whatever was stored before */
+	/* Readers ignore memory without a valid checksum. release: after all earlier stores */
 	smp_store_release(&header->checksum, 0);
 	/* The former content is marked invalid before any part of it changes. */
 	smp_mb();
@@ -84,7 +84,7 @@ static int reserved_format(void)
 
 /* ---- the clock --------------------------------------------------------- */
 
-/* If this function is cut off before the copy is complete, the checksum is wrong. */
+/* If a panic or a reset interrupts this function, the copy has an invalid checksum. */
 static int reserved_store(struct tsct_reserved_clock *clock)
 {
 	const struct tsct_reserved_header *header = reserved_header();
@@ -98,7 +98,7 @@ static int reserved_store(struct tsct_reserved_clock *clock)
 		clock->checksum = tsct_reserved_clock_sum(clock, nr_cpu_ids);
 		to = reserved_memory + header->clock_offset +
 			clock->seq % TSCT_RESERVED_CLOCKS * header->clock_stride;
-		/* release: the other copy is complete. 0 is hardly ever a valid checksum. */
+		/* 0 is hardly ever a valid checksum. release: after the other copy is complete */
 		smp_store_release(&to->checksum, 0);
 		/* This copy is marked invalid before any part of it changes. */
 		smp_mb();
@@ -112,7 +112,7 @@ static int reserved_store(struct tsct_reserved_clock *clock)
 	return err;
 }
 
-/* Copies through a buffer, so that page faults, which may take long, need no lock. */
+/* Copies through a buffer, so that page faults, which may take long, occur without the lock. */
 long tsct_reserved_store(const struct tsct_clock_store *arg)
 {
 	struct tsct_reserved_clock *clock;

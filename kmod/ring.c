@@ -266,7 +266,7 @@ NOKPROBE_SYMBOL(ring_emit_slow);
 static noinline notrace int ring_emit_nested(struct tsct_ring *ring, u32 id,
 					     const void *payload, u32 len)
 {
-	/* An NMI may interrupt a debug exception at this point. */
+	/* cmpxchg, because an NMI may interrupt a debug exception that runs this function */
 	if (len > min_t(u32, ring_kernel_payload_max(ring), TSCT_NESTED_PAYLOAD_MAX) ||
 	    cmpxchg_local(&ring->busy, TSCT_RING_BUSY, TSCT_RING_TAKEN) != TSCT_RING_BUSY) {
 		ring_count_lost(ring, TSCT_LOST_NESTED);

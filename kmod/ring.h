@@ -54,7 +54,7 @@ struct tsct_ring {
  * becomes IDLE. PENDING becomes TAKEN, and the writer records the event in `nested`.
  */
 #define TSCT_RING_IDLE		0
-#define TSCT_RING_BUSY		1	/* a writer, and room for an event in `nested` */
+#define TSCT_RING_BUSY		1	/* a writer stores a record; `nested` is free */
 #define TSCT_RING_TAKEN		3	/* `nested` is being written or read */
 #define TSCT_RING_PENDING	4	/* `nested` has an event */
 
@@ -88,7 +88,7 @@ int tsct_ring_write(struct tsct_kchannel *channel, u32 id, const void *payload,
  * tsct_bpf_emit - the kfunc: tsct_emit() to the kernel channel with a handle
  * @handle: bpf_handle of the channel, which only the channel's owner can read
  * @id: id of the event in that channel
- * @payload: @payload__sz bytes; BPF's verifier knows the size by this name
+ * @payload: @payload__sz bytes; the suffix __sz tells the BPF verifier the size of @payload
  *
  * Only BPF programs call it; they find it through BTF. Returns 0; -ENOENT: no such channel;
  * or the errors of tsct_emit(). Context: any.

@@ -174,7 +174,7 @@ static void channel_arm(struct tsct_kchannel *channel)
 	 */
 	smp_wmb();
 	WRITE_ONCE(channel->notify_armed, true);
-	/* and before `left` */
+	/* notify_armed is stored before `left`. */
 	smp_wmb();
 	tsct_for_each_ring(ring, cpu, channel)
 		WRITE_ONCE(ring->left, 0);

@@ -40,8 +40,8 @@ static inline int tsct_fd_message_get(const struct msghdr *msg)
 }
 
 /*
- * Receives a message with at most one descriptor: the control buffer has no room for others, so the
- * kernel closes others. *ret_fd: the descriptor; -1: none. Returns the result of recvmsg(2).
+ * Receives a message, and at most one descriptor: the control buffer has no room for more, so
+ * the kernel closes the rest. *ret_fd: the descriptor; -1: none. Returns the result of recvmsg(2).
  */
 static inline ssize_t tsct_fd_message_receive(int from, void *to, size_t size, int flags,
 					      int *ret_fd)

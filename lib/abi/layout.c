@@ -65,7 +65,7 @@ ASSERT_SIZE(tsct_clock_store, 72);
 ASSERT_SIZE(tsct_disruption_page, 64);
 ASSERT_SIZE(tsct_clock_snapshot, 64);
 
-/* Of daemon and library only */
+/* Structures that only daemon and library use */
 #ifndef __KERNEL__
 ASSERT_SIZE(tsct_clock_params, 128);
 ASSERT_AT(tsct_clock_params, mult, 64);

@@ -29,7 +29,7 @@ static const struct tsct_request_type request_types[] = {
 	{ TSCT_IOC_CHANNEL_CPU, 112, offsetof(struct tsct_channel_cpu, reserved) },
 	{ TSCT_IOC_WATERMARK, 8, offsetof(struct tsct_watermark, reserved) },
 	{ TSCT_IOC_EVENT_SWITCH, 8, offsetof(struct tsct_event_switch, reserved) },
-#ifndef __KERNEL__		/* a request of sockets */
+#ifndef __KERNEL__		/* The module does not serve this request. */
 	{ TSCT_IOC_CHANNEL_ADOPT, 8, offsetof(struct tsct_channel_adopt, reserved) },
 #endif
 	{ TSCT_IOC_PREVIOUS, 32, offsetof(struct tsct_previous, reserved0) },

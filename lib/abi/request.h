@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* Requests of programs that were compiled with another version of the binary interface */
+/* Checks requests of programs that were compiled with another version of the binary interface. */
 #ifndef TSCT_ABI_REQUEST_H
 #define TSCT_ABI_REQUEST_H
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-/* The CPUs of the machine, and those that this process may use */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

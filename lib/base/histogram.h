@@ -2,7 +2,7 @@
 /*
  * Quantiles of many values in little memory: a histogram with 2^TSCT_HISTOGRAM_BITS bins for each
  * power of two. Below 256, each bin is for one value; above, the width of a bin is at most 1/128
- * (0.8 %) of its values. All fields zero: no values. Not thread safe.
+ * (0.8 %) of its values. A histogram with all fields zero is empty. Not thread safe.
  */
 #ifndef TSCT_BASE_HISTOGRAM_H
 #define TSCT_BASE_HISTOGRAM_H
@@ -15,9 +15,9 @@
 #define TSCT_HISTOGRAM_BITS	7
 
 struct tsct_histogram {
-	__u64 *bins;		/* numbers of values */
+	__u64 *bins;		/* number of values in each bin */
 	size_t room;		/* number of bins */
-	__u64 nr, sum, min, max;	/* of all values, exact */
+	__u64 nr, sum, min, max;	/* number, sum and range of all values, exact */
 };
 
 /* Returns the bin of a value, by its highest bit and the bits that follow. */

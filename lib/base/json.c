@@ -143,7 +143,7 @@ __u64 tsct_json_count_of(const json_t *json)
 		(__u64)json_integer_value(json);
 }
 
-/* ---- trees ----------------------------------------------------------------------- */
+/* ---- trees of JSON values -------------------------------------------------------- */
 
 struct writer {
 	struct tsct_text text;

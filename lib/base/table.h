@@ -21,7 +21,7 @@ struct tsct_column {
 	int width;
 	/* A figure is shown multiplied by `scale`, with `decimals` digits after the point. An
 	 * integer is shown as it is if `scale` is 0. */
-	double scale;		/* 0: 1 */
+	double scale;		/* 0: not scaled */
 	int decimals;
 	bool sign;		/* true: figures have a sign, + or - */
 	bool since;		/* true: the figure is a time, shown relative to `origin` */

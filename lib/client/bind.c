@@ -27,9 +27,8 @@
  * channel before the next attempt.
  */
 #define BIND_TRIES		8
-#define CHILD_STACK		(256 << 10)	/* bytes */
-#define BLOCKS_LEAST		4	/* least blocks per ring if not chosen
-					 * by the program */
+#define CHILD_STACK		(256 << 10)	/* stack of a child, bytes */
+#define BLOCKS_LEAST		4	/* least blocks per ring that the library chooses */
 #define NO_ROOM			"no room left within the provider's limits: "
 
 /* ---- handles ------------------------------------------------------------- */
@@ -275,16 +274,15 @@ static void explain_quota(struct tsct_channel *channel,
 		explain_bytes(text, need, "all channels together", info.bytes,
 			      info.bytes_max, raise, "bytes_max");
 	else
-		snprintf(text, TSCT_ERROR_TEXT_SIZE, NO_ROOM "this user has %u of "
-			 "%llu channels, and may have no more; close or remove some%s%s",
+		snprintf(text, TSCT_ERROR_TEXT_SIZE, NO_ROOM "this user has %u of all %llu "
+			 "channels, and may have no more; close or remove channels%s%s",
 			 my_channels, (unsigned long long)info.channels, raise,
 			 *raise ? "channels_user_max" :
 			 ", or raise the server's descriptor limit "
 			 "(LimitNOFILE=, ulimit -n)");
 }
 
-/* Appends the reason for a provider's error, with advice, to the error text. Returns
- * @err. */
+/* Appends the reason for a provider's error, with advice, to the error text. Returns @err. */
 static int explain_failure(struct tsct_channel *channel, int err, const char *name,
 			   const struct tsct_channel_options *options)
 {
@@ -569,8 +567,7 @@ int tsct_channel_bind(struct tsct_channel *channel, const struct tsct_opening *o
 {
 	const struct tsct_channel_options *options = &opening->options;
 	const bool has_embedded = *opening->embedded;
-	unsigned int mask = ~0U, i;	/* set of providers to try, as bits 1 <<
-					 * TSCT_PROVIDER_* */
+	unsigned int mask = ~0U, i;	/* set of providers to try, as bits 1 << TSCT_PROVIDER_* */
 	size_t used;
 	int err = 0;
 

@@ -53,7 +53,7 @@ struct tsct_channel {
 	struct tsct_channel_header header;	/* private copy of the header, checked */
 	struct tsct_geometry geo;
 	char *head_map;		/* mapping of the header and the first definitions */
-	char *defs_map;		/* mapping of the header and all definitions; NULL: not needed yet */
+	char *defs_map;		/* mapping of header and all definitions; NULL: not needed yet */
 	/* counters of one ring, for the lost events of a handle that could not map
 	 * the rings; NULL: the handle has mapped the rings, or has no channel */
 	struct tsct_producer *refusals;
@@ -190,14 +190,13 @@ int tsct_socket_thread(const struct tsct_channel *channel, __u32 *ret_tid);
 void tsct_channel_add_error(struct tsct_channel *channel, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Entry of a table of error texts; the last entry of a table is all zero */
 #define TSCT_NO_DESCRIPTOR	"this process has no descriptor left; raise its 'ulimit -n'"
+/* Entry of a table of error texts; the last entry of a table is all zero */
 struct tsct_reason {
 	int err, ret;		/* err: error of a system call; ret: error that
 				 * tsct_channel_open() returns for err; 0: err itself */
 	const char *text;
-	const char *after;	/* text after the server's name; NULL: omit
-				 * it */
+	const char *after;	/* text after the server's name; NULL: omit it */
 };
 
 /* Appends to the error text why @path cannot be used: the text that the table @reason has

@@ -143,8 +143,7 @@ const void *tsct_channel_defs(struct tsct_channel *channel, size_t *ret_size);
 
 /* ---- events ------------------------------------------------------------ */
 
-/* Checks the syntax of event patterns, see tsct_events_enable(). Returns 0; -EINVAL:
- * malformed. */
+/* Checks the syntax of event patterns, see tsct_events_enable(). Returns 0; -EINVAL: malformed. */
 int tsct_patterns_check(const char *patterns);
 
 #endif /* TSCT_CHANNEL_ADMIN_H */

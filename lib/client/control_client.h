@@ -55,8 +55,7 @@ void tsct_control_call_begin(struct tsct_control_call *call, const char *path,
  */
 int tsct_control_call_step(struct tsct_control_call *call);
 
-/* Closes the connection, frees the answer, and zeroes the struct. @call may be a zeroed
- * struct. */
+/* Closes the connection, frees the answer, and zeroes the struct. @call may be a zeroed struct. */
 void tsct_control_call_end(struct tsct_control_call *call);
 
 static inline bool tsct_control_call_pending(const struct tsct_control_call *call)

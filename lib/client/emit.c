@@ -304,7 +304,7 @@ void tsct_emit_enable_fast(struct tsct_channel *channel)
 		tsct_thread_mark() : &tsct_no_mark;
 }
 
-/* ---- losses, and the kernel's help --------------------------------------- */
+/* ---- lost events, and events that the kernel writes ----------------------- */
 
 /* Counts a lost event in the handle, because no ring counts it. Returns @err. */
 static int count_dropped(struct tsct_channel *channel, int err)
@@ -502,7 +502,7 @@ static int begin_block(struct tsct_channel *channel,
 	return section_begin_block(&channel->fast, &seen, &next);
 }
 
-/* ---- trying again ------------------------------------------------------- */
+/* ---- attempts to write an event ----------------------------------------- */
 
 /* Tries once to write the event, in an rseq critical section. Returns TSCT_SECTION_* */
 static int try_once(struct tsct_channel *channel, const struct emit_request *event)

@@ -86,7 +86,7 @@ static const struct tsct_event_def *ids_def(const struct tsct_channel *channel,
 	return at ? at->def : NULL;
 }
 
-/* Returns the index of the first entry with the definition @def; or -1 and a free key. */
+/* Returns the index of the first entry with the definition @def; or -1 and an unused key. */
 static int ids_find(const struct tsct_handle_ids *ids, const struct tsct_event_def *def,
 		    __u64 ret_key[2])
 {
@@ -277,8 +277,8 @@ static int define_and_keep(struct tsct_channel *channel, struct tsct_event_def *
 	if (id < 0 || !channel->opening)
 		return id;
 	pthread_mutex_lock(&channel->ids_lock);
-	if (tsct_channel_target(channel) != channel) {	/* just set by the
-							 * helper */
+	/* The helper thread may have set a target since the caller looked. */
+	if (tsct_channel_target(channel) != channel) {
 		tsct_event_def_set_id(def, 0);
 		id = define_by_handle(channel, def);
 	} else if (!ids_def(channel, id - TSCT_ID_FIRST)) {
@@ -473,14 +473,14 @@ static int define_event(struct tsct_event_type *event, struct tsct_channel *chan
 	event->flags = (event->flags & (BOUND | WANTED)) | (refused ? REFUSED : 0) |
 		(id > 0 ? (__u32)id >> 16 << ID_HIGH_SHIFT : 0);
 	event->channel = id > 0 || refused ? channel : NULL;
-	event->id = refused ? TSCT_ID_MAX : (__u16)id;	/* wide[0] refuses every id */
+	event->id = refused ? TSCT_ID_MAX : (__u16)id;	/* the handle wide[0] refuses any id */
 	return id < 0 ? id : 0;
 }
 
 static int check_writable(const struct tsct_channel *channel)
 {
 	channel = tsct_channel_target(channel);
-	if (channel->refusals)		/* its events are counted */
+	if (channel->refusals)		/* counts all events of the handle */
 		return 0;
 	if (channel->provider == TSCT_PROVIDER_NONE)
 		return -ENODEV;
@@ -501,7 +501,7 @@ static int apply_patterns(struct tsct_event_type *event)
 	return err ? err : on;
 }
 
-/* ---- exports ------------------------------------------------------------- */
+/* ---- functions for other files, and public functions ----------------------- */
 
 void tsct_event_register(struct tsct_event_type *event)
 {

@@ -42,7 +42,7 @@
 
 static struct {
 	pthread_mutex_t lock;
-	pthread_cond_t idle;		/* a handle is no longer busy */
+	pthread_cond_t idle;		/* signaled when a handle is no longer busy */
 	struct tsct_channel *first;	/* first handle in the list of watched handles */
 	pid_t pid;			/* id of the process that runs the thread; 0: no thread */
 	pthread_t thread;
@@ -59,7 +59,7 @@ static struct {
 };
 
 static pthread_once_t prepare_once = PTHREAD_ONCE_INIT;
-static bool is_off;			/* $TSCTRACE_THREAD=no */
+static bool is_off;			/* true: $TSCTRACE_THREAD is "no" */
 
 /* ---- handles ------------------------------------------------------------- */
 
@@ -439,7 +439,7 @@ static void stop_thread(void)
 	close_listener();
 }
 
-/* ---- exports ------------------------------------------------------------- */
+/* ---- functions for other files -------------------------------------------- */
 
 void tsct_helper_start(const struct tsct_channel *channel)
 {

@@ -106,7 +106,7 @@ static int send_request(int fd, unsigned int cmd, void *arg, int sent_fd)
 	do
 		len = sendmsg(fd, &msg, MSG_NOSIGNAL);
 	while (is_interrupted(len, begin_ns));
-	if (len < 0)	/* EPIPE: the server has closed the connection before the request, not after */
+	if (len < 0)	/* EPIPE: the server had closed the connection before the request */
 		return errno == EAGAIN || errno == EINTR ? -ETIMEDOUT :
 			errno == EPIPE ? -ECONNRESET : -errno;
 	return 0;

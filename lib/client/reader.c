@@ -55,9 +55,7 @@ static const char *reader_data(const struct tsct_reader *reader, unsigned int cp
 	return image ? image : tsct_ring_data(reader->channel, cpu);
 }
 
-/*
- * Copies words, each with one load, because a writer may be storing to the same words.
- */
+/* Copies words, each with one load, because a writer may be storing to the same words. */
 static void copy_words(void *to, const void *from, size_t len)
 {
 	const __u64 *source = from;
@@ -373,8 +371,7 @@ static int next_record(struct tsct_reader *reader, unsigned int cpu, __u64 *copy
 	return 0;
 }
 
-/* Reads the next record into @copy, which has block_size bytes. Returns 1, or
- * 0: no record now. */
+/* Reads the next record into @copy, which has block_size bytes. Returns 1, or 0: no record now. */
 static int take_record(struct tsct_reader *reader, unsigned int cpu, __u64 *copy,
 		       struct tsct_event *ret_event)
 {

@@ -263,7 +263,7 @@ void tsct_timesync_leave(void)
 	pthread_mutex_unlock(&self.lock);
 }
 
-/* ---- a call ---------------------------------------------------------------- */
+/* ---- calls of tsct_timesync() ---------------------------------------------- */
 
 /* Requests the collective's state, and stores it in @c. Returns 0; 1: no answer, but a later
  * request may be answered; or -errno. */

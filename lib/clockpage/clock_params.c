@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-/* The kernel has 128-bit products and shifts but no 128-bit division. */
 #include "clock_params.h"
 
 #define S64_TOP		((__s64)~(1ULL << 63))

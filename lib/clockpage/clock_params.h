@@ -63,8 +63,7 @@ __s64 tsct_ns_cycles(__u64 mult, __s64 ns);
 /*
  * tsct_divide - num / den, rounded down; *ret_rest is true if there is a remainder
  *
- * Returns U64_MAX if the quotient is larger, or if den is 0. The kernel has no 128-bit
- * division.
+ * Returns U64_MAX if the quotient is larger, or if den is 0.
  */
 __u64 tsct_divide(tsct_u128 num, __u64 den, bool *ret_rest);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Another thread may write a copy that is read here, and the copy may be invalid:
- * so each word of the copy is loaded once (tsct_load_relaxed()), and then
+ * Another thread may be writing a struct tsct_clock_copy that is read here, and the copy may
+ * be invalid: so each word of the copy is loaded once (tsct_load_relaxed()), and then
  * checked. A slow reader may still be reading a copy that is being written here.
  *
  * Counter values are ordered by their signed distance from an anchor, a value
@@ -112,7 +112,7 @@ static int check_params(const struct tsct_clock_params *old,
 }
 
 /*
- * Returns true if next->cluster_prev is the last straight part of last->cluster
+ * Returns true if next->cluster_prev is the last linear part of last->cluster
  * or, if both states have the same cluster params, equals last->cluster_prev.
  */
 static bool cluster_prev_follows(const struct tsct_clock_state *last,
@@ -153,7 +153,7 @@ int tsct_segments_check(const struct tsct_clock_state *last,
 	return err;
 }
 
-/* ---- bounded memory ----------------------------------------------------- */
+/* ---- joining and dropping segments -------------------------------------- */
 
 static void count_dropped(struct tsct_clock_copy *copy, __u32 nr)
 {
@@ -222,9 +222,9 @@ static __u64 chord_mult(const struct tsct_clock_segment *a,
 }
 
 /*
- * Joins two segments to one straight segment. Adds to the error bound the
- * largest distance between the new segment and the two, which is where the two
- * meet or at the end, and 1 ns, as times are rounded.
+ * Joins two segments to one linear segment. Adds to the error bound 1 ns, as times are
+ * rounded, and the largest distance between the new segment and the two old ones,
+ * which occurs where these meet, or at the end.
  */
 static struct tsct_clock_segment join_segments(const struct tsct_clock_segment *a,
 					       const struct tsct_clock_segment *b)

@@ -49,7 +49,7 @@ int tsct_segments_check(const struct tsct_clock_state *last,
  * - @next has another source: all segments and the old parameters are dropped.
  *
  * If @copy has no room for a segment, two adjacent segments of one epoch are joined to
- * one straight segment. error_ps of the joined segment is raised by the largest
+ * one linear segment. error_ps of the joined segment is raised by the largest
  * distance between its time and the time of the two. The two segments with the
  * lowest ratio of cost to age are joined. Cost: length of the two, plus an
  * amount for the distance of the joined segment from the two. Age: cycles from
@@ -83,7 +83,7 @@ unsigned int tsct_clock_params_segments(const struct tsct_clock_state *state,
  * Returns 0; -EAGAIN: nothing was published yet; -ESTALE: @cycles are after
  * void_after_cycles, or after a disruption since which no params were published; -ERANGE:
  * @cycles are before all segments. @copy may be written meanwhile or hold anything: then
- * the result may be wrong, but nothing outside of @copy is read. NMI and signal safe.
+ * the result may be wrong, but nothing outside of @copy is read. Signal safe.
  */
 int tsct_segments_lookup(const struct tsct_clock_copy *copy, __u64 cycles,
 			 struct tsct_clock_time *ret_time);

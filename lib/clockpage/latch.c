@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * All words of a copy are read and written by relaxed atomic accesses
+ * All words of a clock copy are read and written by relaxed atomic accesses
  * (tsct_load_relaxed()), so that a torn copy is a value to discard and not a data
  * race. Barriers on seq make copies consistent:
  *

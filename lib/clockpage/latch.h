@@ -64,7 +64,7 @@ __u64 tsct_skew_span(const struct tsct_clock_cpu *cpus, __u32 nr);
  * tsct_latch_lookup - tsct_segments_lookup() in the published copy
  *
  * Return 0 (tsct_latch_lookup(): the lookup's result), or -EAGAIN: the writer disturbed
- * 1000 attempts, so the writer is hostile or broken. Lock-free, NMI safe, signal safe.
+ * 1000 attempts, so the writer is hostile or broken. Lock-free, signal safe.
  */
 int tsct_latch_read(const struct tsct_clock_page *page,
 		    struct tsct_clock_state *ret_state);

@@ -2,8 +2,7 @@
 #include "event_def.h"
 
 #define HEADER_SIZE	((__u32)TSCT_EVENT_DEF_SIZE(0))
-/* Largest payload of a record in bytes, since the length in a record's header is at
- * most 65528 */
+/* Largest payload of a record in bytes, since the length in a record's header is at most 65528 */
 #define PAYLOAD_MAX	(65528U - sizeof(struct tsct_record))
 
 const struct tsct_field_type tsct_field_types[TSCT_TYPE_NR] = {

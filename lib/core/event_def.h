@@ -18,7 +18,6 @@ struct tsct_field_type {
 
 extern const struct tsct_field_type tsct_field_types[TSCT_TYPE_NR];
 
-/* Returns true for a type of signed integers. */
 static inline bool tsct_type_is_signed(__u32 type)
 {
 	return type >= TSCT_TYPE_S8 && type <= TSCT_TYPE_S64;

@@ -243,8 +243,7 @@ enum tsct_ring_step {
 	TSCT_STEP_RECORD,	/* a valid record; its header was copied */
 	TSCT_STEP_PAD,		/* a pad record; the block ends at *ret_next */
 	TSCT_STEP_BLOCK,	/* a block's header: see tsct_ring_block() */
-	TSCT_STEP_BROKEN,	/* no valid record; *ret_next is the next block or the
-				 * head */
+	TSCT_STEP_BROKEN,	/* no valid record; *ret_next is the next block or the head */
 };
 
 /*

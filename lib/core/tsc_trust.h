@@ -39,7 +39,7 @@ int tsct_skew_interval_add(struct tsct_skew_interval *skew, __u64 t0, __u64 tb,
  *
  * A hypervisor (KVM) that has run a virtual machine on the CPU may leave the virtual
  * machine's value in TSC_AUX until the CPU returns to user mode. So only a program, not
- * the kernel, can tell what programs read.
+ * the kernel, can read the value that programs get.
  */
 static inline __u32 tsct_aux_value(__u32 cpu, __u32 node)
 {

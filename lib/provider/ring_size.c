@@ -5,7 +5,7 @@
 #include "ring_size.h"
 
 /* Rings may take 1 / `chosen` of a limit if their size is chosen here, 1 / `given` if the user
- * gave the size. 0: no limit here; the provider limits the part of the installed memory. */
+ * gave the size. 0: not checked here; the provider checks the part of the installed memory. */
 static const struct {
 	__u32 chosen, given;
 } parts[TSCT_LIMIT_NR] = {

@@ -37,8 +37,9 @@ __u64 tsct_memory_usable(void);
 /* ---- arithmetic: ring_size.c --------------------------------------------------- */
 
 #define TSCT_RING_BYTES_MAX	(16U << 20)	/* largest ring if no size is given, bytes */
-#define TSCT_RING_BYTES_MIN	(1U << 20)	/* least ring if only installed memory limits it */
-#define TSCT_RING_BYTES_LEAST	(64U << 10)	/* least ring under other limits, bytes */
+/* smallest ring, bytes: if only the installed memory limits it; under other limits */
+#define TSCT_RING_BYTES_MIN	(1U << 20)
+#define TSCT_RING_BYTES_LEAST	(64U << 10)
 #define TSCT_RINGS_BYTES_MAX	(64U << 20)	/* limit of all rings together, bytes */
 
 struct tsct_ring_demand {
@@ -50,7 +51,7 @@ struct tsct_ring_demand {
 
 struct tsct_ring_choice {
 	__u32 block_size, blocks;
-	__u64 bytes;		/* of all rings together */
+	__u64 bytes;		/* bytes of all rings together */
 	/* the limit that made the rings smaller, or that the given size exceeds; NULL: none */
 	const struct tsct_memory_limit *limit;
 	/* rings may take 1 / part of the limit */

@@ -45,7 +45,7 @@ struct connection {
 	LIST_ENTRY(connection) list;
 	struct tsct_store_peer peer;
 	uid_t payer;		/* user to whose limit the connection counts */
-	int fd;			/* -1: disconnected, and a thread closes sent_fd */
+	int fd;			/* socket; -1: disconnected, and a thread closes sent_fd */
 	int sent_fd;		/* descriptor whose close() may block; -1: none */
 	/* true: sent_fd was closed, or the server was stopped; atomic.
 	 * Whichever of the two happens later frees the connection. */

@@ -252,7 +252,7 @@ static __u64 room_for_defs(const struct tsct_channel_header *h)
 		TSCT_DEFS_SIZE;
 }
 
-/* Returns the number of the definition @def; or -1, and a free key in *ret_key. */
+/* Returns the number of the definition @def; or -1, and an unused key in ret_key. */
 static __s64 find_def(const struct tsct_store_channel *channel,
 		      const struct tsct_event_def *def, __u64 ret_key[2])
 {
@@ -849,9 +849,7 @@ void tsct_store_unread(const struct tsct_store *store,
 		add_unread(channel, ret_unread);
 }
 
-/*
- * Frees a channel. @reclaim: free the memory even if processes keep the memfd
- */
+/* Frees a channel. @reclaim: free the memory even if processes keep the memfd */
 static void drop_channel(struct tsct_store *store,
 			 struct tsct_store_channel *channel, bool reclaim)
 {

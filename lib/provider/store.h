@@ -58,8 +58,7 @@ struct tsct_store {
 struct tsct_store_peer {
 	uid_t uid;
 	__u32 roles;		/* TSCT_ROLE_* of the connection */
-	struct tsct_store_channel *channel;	/* channel bound to the connection, or
-						 * NULL */
+	struct tsct_store_channel *channel;	/* channel bound to the connection, or NULL */
 };
 
 /* Initializes a store. @kind: kind of the provider, "daemon" or "embedded"; @source:
@@ -109,13 +108,11 @@ void tsct_store_clear(struct tsct_store *store);
 
 struct tsct_store_channel {
 	TAILQ_ENTRY(tsct_store_channel) list;
-	struct tsct_channel_header header;	/* private copy of the header in the
-						 * memfd */
+	struct tsct_channel_header header;	/* private copy of the header in the memfd */
 	char *defs;		/* private copy of the event definitions */
 	__u32 nr_defs;
 	__u32 *def_at;		/* offset in defs of each definition */
-	struct tsct_index known;	/* hash -> number of a definition, plus
-					 * 1 */
+	struct tsct_index known;	/* by hash: number of a definition, plus 1 */
 	__u64 secret;		/* seed of these hashes */
 	__u64 defs_room;	/* bytes of the definitions' area that have memory */
 	uid_t payer;		/* user whose limits count: tsct_payer() */

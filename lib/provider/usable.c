@@ -101,7 +101,7 @@ static void read_cgroups(struct tsct_memory_limit *limit)
 	char line[4200], *controllers, *path;
 	unsigned int i;
 
-	/* Lines "NUMBER:CONTROLLERS:PATH" */
+	/* Each line is "NUMBER:CONTROLLERS:PATH". */
 	while (file && fgets(line, sizeof(line), file)) {
 		line[strcspn(line, "\n")] = '\0';
 		controllers = strchr(line, ':');
@@ -154,7 +154,7 @@ void tsct_memory_limits_read(struct tsct_memory_limits *ret_limits)
 		ret_limits->at[i].bytes = UINT64_MAX;
 		strcpy(ret_limits->at[i].name, names[i]);
 	}
-	/* sysconf(_SC_PHYS_PAGES) is any number where a filter refuses sysinfo(). */
+	/* If a seccomp filter rejects sysinfo(), sysconf(_SC_PHYS_PAGES) returns a wrong number. */
 	ret_limits->at[TSCT_LIMIT_INSTALLED].bytes = sysinfo(&memory) ? read_memory("MemTotal:") :
 		(__u64)memory.totalram * memory.mem_unit;
 	ret_limits->at[TSCT_LIMIT_AVAILABLE].bytes = read_memory("MemAvailable:");

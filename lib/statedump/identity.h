@@ -10,11 +10,10 @@ struct tsct_identity_thread {
 	__u32 node;
 	__u32 location;		/* location of the recorder, see state.selected */
 	__u64 tick;
-	/* number of threads that have had this tid so far, including this
-	 * thread: a tid is used again after its thread has ended */
+	/* 1 for the first thread with this tid, 2 for the next one: a tid is used again
+	 * after its thread has ended */
 	__u32 generation;
-	/* the thread began at tick `from`; after tick `until`, another thread may have
-	 * its tid */
+	/* the thread began at tick `from`; after tick `until`, another thread may have its tid */
 	__u64 from, until;
 	/* tick at which the thread ended; UINT64_MAX: unknown. A state may have a later
 	 * tick, if it was read from /proc before the ended thread was reaped. */
@@ -37,7 +36,7 @@ struct tsct_identity_last_pid {
 	__u64 position;		/* position of the thread ID, see tsct_pid_position() */
 };
 
-/* The thread with number @tid ended at a tick. */
+/* End of the thread `tid` */
 struct tsct_identity_end {
 	__u32 node, tid;
 	__u64 tick;

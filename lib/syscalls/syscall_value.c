@@ -20,7 +20,7 @@ enum tsct_kernel_event tsct_kernel_event(const struct tsct_recording *rec, __u32
 
 	if (def->kind != TSCT_KIND_INSTANT || !rec->streams[stream].kernel)
 		return TSCT_KERNEL_OTHER;
-	/* The tracepoints' own fields name the thread `pid`. */
+	/* An event with the tracepoint's own fields has the thread in `pid`: it is OTHER. */
 	for (i = 0; i < sizeof(of_sched) / sizeof(of_sched[0]); i++)
 		if (!strcmp(def->name, of_sched[i].name))
 			return tsct_event_def_has(def, of_sched[i].field) ? of_sched[i].event :

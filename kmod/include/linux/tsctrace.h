@@ -134,7 +134,7 @@ int tsct_kevent_define(struct tsct_kchannel *channel, struct tsct_kevent *event,
 /**
  * tsct_kevent_emit - record an event if it is enabled
  * @event: address of a variable made by DEFINE_TSCT_KEVENT()
- * @payload: as in tsct_emit(), also @len; not evaluated while the event is disabled
+ * @payload: as in tsct_emit(), as is @len; neither is evaluated while the event is disabled
  *
  * Context: Any, NMI too.
  * Return: 0 if the event is disabled, else the result of tsct_emit().

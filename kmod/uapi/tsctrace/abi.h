@@ -71,7 +71,7 @@
 					 * may be a virtual machine's value
 					 */
 
-/* Result for one CPU. skew = this CPU's counter - the reference's. */
+/* Result for one CPU. Its skew is its counter minus the counter of the reference CPU. */
 struct tsct_cpu_check {
 	__u32 cpu;
 	__u32 node;
@@ -228,7 +228,7 @@ struct tsct_channel_cpu {
  * kernel channel waits for: see "Waiting" in Documentation/abi.rst.
  */
 struct tsct_watermark {
-	__u64 bytes;			/* 1 (the default) or 0: any data */
+	__u64 bytes;			/* number of unread bytes; 1 (the default) or 0: any data */
 	__u64 reserved[3];
 };
 

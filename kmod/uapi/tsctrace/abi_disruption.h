@@ -28,7 +28,8 @@ struct tsct_disruption_page {
 				 * plus 1 with each setting of CLOCK_REALTIME. Bit 32:
 				 * PENDING. Bits 33-63: plus 1 with each disruption of
 				 * the counter. While PENDING is set, no params are
-				 * valid, because no state has this bit in its count
+				 * valid: the daemon makes none with this bit in
+				 * their count
 				 */
 	__u32 cause;		/* cause of the last disruption, TSCT_CAUSE_* */
 	__u32 reserved0;
@@ -42,7 +43,7 @@ struct tsct_disruption_page {
 #define TSCT_CAUSE_CLOCKSOURCE	3	/* the kernel's clocksource changed */
 #define TSCT_CAUSE_UNSTABLE	4	/* the kernel marked the TSC unstable */
 #define TSCT_CAUSE_JUMP		5	/* the counter or its rate jumped */
-#define TSCT_CAUSE_MIGRATION	6	/* the virtual machine was migrated */
+#define TSCT_CAUSE_MIGRATION	6	/* the virtual machine was migrated or restored */
 /* the counter of a CPU that came up contradicts the CPU's skew as measured before */
 #define TSCT_CAUSE_HOTPLUG	7
 /* a new timekeeper cannot continue the previous timekeeper's time */

@@ -19,7 +19,7 @@
 #define TSCT_GENL_GROUP_CLOCK		"clock"
 #define TSCT_GENL_GROUP_CHANNELS	"channels"
 
-/* Messages. Numbers 2 to 8 had other meanings. */
+/* Messages. Numbers 2 to 8 had other meanings in earlier versions. */
 #define TSCT_GENL_CMD_DISRUPTED		1	/* the clock was disrupted */
 #define TSCT_GENL_CMD_CHANNEL_MADE	9	/* a channel was made */
 #define TSCT_GENL_CMD_CHANNEL_REMOVED	10	/* a channel ceased to exist */

@@ -18,10 +18,11 @@
  *                 and for each CPU with an offset in rings[], there, the CPU's
  *                 consumer page, producer page and data, as in section 2
  *
- * lib/core/reserved.h computes a checksum over all bytes that follow it in its
- * structure. A writer may end at any instruction. So copies of the clock are stored
- * in both places by turns, and a reader takes the valid copy with the higher seq. A
- * channel's structure is complete before its offset is stored in channels[].
+ * lib/core/reserved.h computes the checksums. A checksum covers all bytes of its structure
+ * that follow it; in the header, those before `panic`. A reset may end a writer at any
+ * instruction. So copies of the clock are stored in both places by turns, and a reader takes
+ * the valid copy with the higher seq. A channel's structure is complete before its
+ * offset is stored in channels[].
  */
 #ifndef TSCTRACE_ABI_RESERVED_H
 #define TSCTRACE_ABI_RESERVED_H

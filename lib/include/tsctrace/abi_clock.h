@@ -10,7 +10,7 @@
  *   1..4   struct tsct_clock_copy, twice; 8192 bytes each
  *   5..    struct tsct_clock_cpu, one per CPU, at cpus_offset
  *
- * tsct_clock_page.size bytes in all, TSCT_CLOCK_SIZE(nr_cpus).
+ * The area has TSCT_CLOCK_SIZE(nr_cpus) bytes; tsct_clock_page.size has this number.
  *
  * The two copies are a latch. Writer: seq + 1 (now odd: readers use copy 1),
  * write copy 0, seq + 1 (even: readers use copy 0), write copy 1; each seq
@@ -140,12 +140,10 @@ struct tsct_clock_params {
 				 * time in the params `cluster` */
 	__u64 as_of_cycles;	/* counter value of the last sample */
 	__u64 error_ps;		/* error bound at as_of_cycles, ps */
-	__u64 growth;		/* growth of error_ps from as_of_cycles on, 2^-32 ps per
-				 * cycle */
+	__u64 growth;		/* growth of error_ps from as_of_cycles on, 2^-32 ps per cycle */
 	__u64 past_error_ps;	/* error bound from base_cycles to as_of_cycles, ps */
 	/* Fields that the fast path does not read */
-	__u64 mult;		/* multiplier after the slew, 2^-56 ns per cycle; 0: no
-				 * params */
+	__u64 mult;		/* multiplier after the slew, 2^-56 ns per cycle; 0: no params */
 	__u64 slew_cycles;	/* length of the slew, cycles */
 	__u64 holdover_after_cycles;
 	__u64 holdover_growth;	/* growth of the error bound after
@@ -154,13 +152,10 @@ struct tsct_clock_params {
 	__u64 reserved[3];
 };
 
-/*
- * Last straight part of the previous clock params; valid until the params in force begin
- */
+/* Last linear part of the previous clock params; valid until the params in force begin */
 struct tsct_clock_prev_params {
 	__u64 base_cycles;
-	__u64 mult;			/* multiplier, 2^-56 ns per cycle; 0: no
-					 * params */
+	__u64 mult;			/* multiplier, 2^-56 ns per cycle; 0: no params */
 	__s64 base_ns;
 	__u64 error_ps;
 };
@@ -181,15 +176,13 @@ struct tsct_clock_state {
 	__u32 status;			/* status of `real`, TSCT_STATUS_* */
 	__u32 epoch;			/* number of the clock's epoch; incremented at
 					 * every disruption */
-	__u32 source;			/* source of all cycles in the area,
-					 * TSCT_SOURCE_* */
+	__u32 source;			/* source of all cycles in the area, TSCT_SOURCE_* */
 	__u32 cause;			/* cause of this epoch, TSCT_CAUSE_* */
 	__u32 flags;			/* flags of the clock: TSCT_CLOCK_SKEWED or 0 */
 	__u32 utc_source;		/* source of utc_error_ns, TSCT_UTC_* */
 	__u64 disruptions;		/* tsct_disruption_page.disruptions, as read before the
 					 * samples for the params were taken; 0: no module */
-	__u64 epoch_cycles;		/* counter value when the disruption was
-					 * detected */
+	__u64 epoch_cycles;		/* counter value when the disruption was detected */
 	__u64 rate_mult;		/* rate of MONOTONIC_RAW, 2^-56 ns per cycle */
 	__u64 rate_error_ppt;		/* bound of the relative error of rate_mult, in
 					 * units of 10^-12 */
@@ -239,10 +232,8 @@ struct tsct_clock_copy {
 
 /* Skew of a CPU's counter against that of the reference CPU */
 struct tsct_clock_cpu {
-	__s64 skew_cycles;		/* this CPU's counter minus the reference's,
-					 * cycles */
-	__u64 error_cycles;		/* error bound of skew_cycles, cycles; all ones:
-					 * unknown */
+	__s64 skew_cycles;		/* this CPU's counter minus the reference's, cycles */
+	__u64 error_cycles;		/* error bound of skew_cycles, cycles; all ones: unknown */
 };
 
 /* The clock area, without the table of CPUs that follows it */

@@ -396,8 +396,7 @@ to_system_time(tsc_clock::time_point point) noexcept
 	return to_system_time(to_time(point));
 }
 
-/* Gets the time point of a system time. Returns 0 or an error of
- * tsct_clock_time_to_cycles(). */
+/* Gets the time point of a system time. Returns 0 or an error of tsct_clock_time_to_cycles(). */
 template <class Duration>
 int from_system_time(const std::chrono::time_point<std::chrono::system_clock,
 		     Duration> &time, tsc_clock::time_point &ret_point) noexcept

@@ -47,16 +47,14 @@ extern "C" {
  * private to the library.
  */
 struct tsct_event_type {
-	uint64_t state;		/* 0: the event is off; else channel's address | id <<
-				 * 48 */
+	uint64_t state;		/* 0: the event is off; else channel's address | id << 48 */
 	const char *name;
 	const struct tsct_field *fields;
 	uint8_t kind;		/* TSCT_KIND_* of the event */
 	uint8_t nr_fields;
 	uint16_t id;		/* event id in `channel` */
 	uint32_t flags;
-	struct tsct_channel *channel;	/* channel that the event is defined in, or
-					 * NULL */
+	struct tsct_channel *channel;	/* channel that the event is defined in, or NULL */
 	struct tsct_event_type *next;
 	struct tsct_event_type *prev;
 	uint64_t reserved[4];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Spans of C++ scopes. C++ from 11 on.
+ * Spans that last as long as a C++ scope. C++ from 11 on.
  *
  *	#include <tsctrace/event.h>
  *	#include <tsctrace/scope.hpp>

@@ -39,8 +39,7 @@ extern "C" {
 
 /* A stamp is a struct, so that the compiler rejects raw counter values as stamps. */
 struct tsct_stamp {
-	uint64_t bits;		/* tick and event counter in 64 bits; stamps order by
-				 * this number */
+	uint64_t bits;		/* tick and event counter in 64 bits; stamps order by this number */
 };
 
 /* tsct_stamp_make - a stamp of the low 51 bits of @tick and the low 13 of @event */
@@ -79,8 +78,7 @@ struct tsct_stamper {
 	uint64_t max_events;	/* largest number of stamps on one tick of the source,
 				 * minus 1; if not 0, the source's resolution was too
 				 * low to distinguish all events */
-	uint64_t moved;		/* number of stamps whose tick was incremented
-				 * artificially */
+	uint64_t moved;		/* number of stamps whose tick was incremented artificially */
 	uint64_t seen;		/* source tick of the last event, minus `origin` */
 	/* number of events on the source tick of the last event, minus 1 */
 	uint64_t events;

@@ -47,12 +47,10 @@ struct tsct_trace_event {
 	__u64 offset;		/* offset of the event in its file, bytes */
 	__u64 discarded;	/* number of events lost in this event's ring up to the
 				 * end of the event's packet (CTF: events_discarded) */
-	__u32 len;		/* length of the payload, bytes; the fields of `def`
-				 * fit into it */
+	__u32 len;		/* length of the payload, bytes; the fields of `def` fit into it */
 	const struct tsct_event_def *def;	/* definition of the event; valid until
 						 * tsct_trace_close() */
-	const __u8 *payload;	/* payload; valid until the next call of
-				 * tsct_trace_next() */
+	const __u8 *payload;	/* payload; valid until the next call of tsct_trace_next() */
 };
 
 /*
@@ -85,8 +83,7 @@ __u64 tsct_trace_corrupt_count(const struct tsct_trace *trace);
 /* ---- nodes and channels -------------------------------------------------- */
 
 struct tsct_trace_node {
-	const char *name;	/* name of the node in its cluster, else the host
-				 * name */
+	const char *name;	/* name of the node in its cluster, else the host name */
 	const char *host;	/* host name of the node */
 	const char *kernel;	/* release of the node's kernel */
 	const char *command;	/* recorded command; "": the whole system */
@@ -113,8 +110,7 @@ const char *tsct_trace_channel(const struct tsct_trace *trace, __u32 stream);
 /* Returns true if the recording was merged from others, with ticks of their common time. */
 bool tsct_trace_is_merged(const struct tsct_trace *trace);
 
-/* Returns true if the recorder finished the recording. If not, the last second may be
- * missing. */
+/* Returns true if the recorder finished the recording. If not, the last second may be missing. */
 bool tsct_trace_is_complete(const struct tsct_trace *trace);
 
 /*
@@ -150,8 +146,8 @@ enum tsct_error_of {
  *
  * The bound of a time uses all data on the clock that the recording has around that time.
  * If the times of two events of different nodes differ by more than the sum of both bounds
- * relative to the common time, the events happened in this order. UINT64_MAX: no bound is
- * known (relative to the common time: the node was never compared), or no such node.
+ * relative to the common time, the event with the lower time happened first. UINT64_MAX: no
+ * bound is known (relative to the common time: the node was never compared), or no such node.
  */
 __u64 tsct_trace_error_ns(const struct tsct_trace *trace, __u32 node,
 			  __u64 tick);
@@ -207,8 +203,7 @@ bool tsct_value_exceeds_s64(const struct tsct_value *value);
 /* Returns the value of an f32 or f64 field. */
 double tsct_value_double(const struct tsct_value *value);
 
-/* Returns the number of bytes of a text, without its NUL. The text may be invalid
- * UTF-8. */
+/* Returns the number of bytes of a text, without its NUL. The text may be invalid UTF-8. */
 size_t tsct_value_text_len(const struct tsct_value *value);
 
 /* Returns the name of the system call whose number the field holds; NULL: the field is not of

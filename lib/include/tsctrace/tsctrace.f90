@@ -40,7 +40,7 @@ module tsctrace
       integer(c_int) :: err
     end function c_timesync_join
 
-    ! Ends what tsct_timesync_join() began.
+    ! Undoes tsct_timesync_join(): tsct_timesync() no longer waits for this process.
     subroutine tsct_timesync_leave() bind(c, name='tsct_timesync_leave')
     end subroutine tsct_timesync_leave
   end interface

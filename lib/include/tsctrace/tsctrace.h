@@ -42,8 +42,7 @@ struct tsct_channel_options {
 	const char *name;	/* name, 1 to 31 of A-Z a-z 0-9 _ . -
 				 * NULL: $TSCTRACE_CHANNEL, else "default" */
 	uint32_t policy;	/* TSCT_POLICY_* of a new channel */
-	uint32_t block_size;	/* bytes of a block, power of two, 4096 to 65536; 0:
-				 * 16384 */
+	uint32_t block_size;	/* bytes of a block, power of two, 4096 to 65536; 0: 16384 */
 	uint32_t blocks;	/* blocks per CPU, power of two, 2 (overwrite: 4) to
 				 * 65536; 0: 64. At most 256 MiB per CPU */
 	uint32_t roles;		/* TSCT_ROLE_* of the handle; 0: TSCT_ROLE_WRITE */
@@ -162,8 +161,8 @@ int tsct_event_define(struct tsct_channel *channel, const char *name,
  * Returns 0, or, with the event counted as lost: -ENOSPC: ring full; -EMSGSIZE: @len is
  * larger than TSCT_PAYLOAD_MAX, less 8 if @id is above 65535; -ENODEV: no provider;
  * -EACCES: no WRITE role; -EAGAIN: restarted too often, and there is no module
- * to write the event; -EINVAL: @id is out of range, as are errors of
- * tsct_event_define(), so programs need not check for these.
+ * to write the event; -EINVAL: @id is out of range. Programs may pass an error of
+ * tsct_event_define() as @id, and so need not check for it.
  */
 int tsct_emit(struct tsct_channel *channel, unsigned int id, const void *payload,
 	      size_t len);
@@ -204,8 +203,7 @@ struct tsct_event {
 				 * that the channel's header names (`source`) */
 	uint32_t cpu;
 	uint32_t tid;		/* id of the thread */
-	uint32_t id;		/* id of the event's definition, see
-				 * tsct_reader_def() */
+	uint32_t id;		/* id of the event's definition, see tsct_reader_def() */
 	uint32_t len;		/* bytes of payload */
 	const void *payload;	/* private copy of the payload */
 	uint32_t flags;		/* TSCT_EVENT_* flags */
@@ -345,8 +343,7 @@ struct tsct_time {
 	int64_t ns;		/* time of CLOCK_REALTIME, since the Unix epoch */
 	uint64_t error_ns;	/* the true time is within ns +- error_ns */
 	uint32_t status;	/* TSCT_STATUS_* of the time */
-	uint32_t epoch;		/* epoch of the clock; times of different epochs do not
-				 * compare */
+	uint32_t epoch;		/* epoch of the clock; times of different epochs do not compare */
 };
 
 /* CPU number if the CPU of the cycles is unknown or does not matter */
@@ -566,8 +563,9 @@ int tsct_clock_wait_synced(const struct tsct_clock *clock, int timeout_ms,
  * it. Several callers on a node count as one. If processes of a node have joined, the call
  * blocks until all of these wait, see tsct_timesync_join(). Then all nodes exchange packets
  * with their masters, and the call returns when the cluster's time
- * (tsct_clock_now_cluster()) has been published. The nodes are the children that a daemon's
- * configuration names, or else those that sent requests to this daemon within the last minute.
+ * (tsct_clock_now_cluster()) has been published. A daemon waits for the children that its
+ * configuration names or, if it names none, for the nodes that sent it requests within the
+ * last minute.
  *
  * Returns 0; -ETIMEDOUT; -EINTR: interrupted by a signal; -ENOENT: no daemon;
  * -ECONNRESET: the daemon was restarted meanwhile; -EOPNOTSUPP: no network is

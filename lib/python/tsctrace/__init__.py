@@ -32,10 +32,11 @@ fields follow the values:
     bytes   text: the bytes up to their first NUL
     other   text: str(value)
 
-Events of the same name whose values have other types are other events of that name.
-All functions may be called in any thread, and after fork(). A span begins and ends in
-one thread; in a coroutine it also covers what else runs there meanwhile. A span that ends
-in another thread has an end without a begin there, and goes on to the end of its own thread.
+Calls with one name and values of other types record separate events of this name. All
+functions may be called in any thread, and after fork(). A span begins and ends in one thread;
+in a coroutine it also covers other tasks that run in the thread meanwhile. If a span ends in
+another thread, that thread has an end without a begin, and the span lasts until its own thread
+ends.
 
 tsctrace.open(DIR) reads a recording: see tsctrace.read.
 """

@@ -342,8 +342,7 @@ static inline struct py_event *prepare_event(unsigned int kind, PyObject *name,
 		types[i] = type;
 	}
 	types[nr] = '\0';
-	/* str(value) may run Python code that changes the cache: checks the entry
-	 * again. */
+	/* str(value) may run Python code that changes the cache: checks the entry again. */
 	if (is_site(site, name, kind, keywords) && !strcmp(site->event->types, types))
 		return site->event;
 	event = find_event(name, kind, keywords, types);
@@ -467,7 +466,7 @@ struct py_span {
 	struct py_event *end;		/* NULL: the span is not open, or not recorded */
 	PyObject *name;
 	uint32_t *slot;			/* entry of nr_open of the thread that entered the span */
-	uint32_t id;			/* 0: none */
+	uint32_t id;			/* value of the field SPAN_ID; 0: none */
 	uint32_t entered_again;		/* number of __enter__() calls while the span was open */
 	struct py_event *late;		/* end event with the fields of set(); NULL: none */
 	char *late_bytes;		/* payload of `late`, and room for the id */
@@ -584,7 +583,7 @@ static PyObject *span_exit(PyObject *self, PyObject *const *, Py_ssize_t)
 	}
 	if (span->end && span->slot == slot_of(span->end))
 		--*span->slot;
-	else if (span->end && !span->id)	/* must end no span of this other thread */
+	else if (span->end && !span->id)	/* no span of this other thread has this id */
 		span->id = UINT32_MAX;
 	if (span->end && span->late)
 		emit_edge(span, span->late, span->late_bytes, span->late_len);
@@ -629,7 +628,7 @@ static PyObject *span_set(PyObject *self, PyObject *const *args, Py_ssize_t nr,
 
 struct py_done {
 	PyObject_HEAD
-	PyObject *result;		/* NULL: None */
+	PyObject *result;		/* result of `await`; NULL: None */
 };
 
 static PyTypeObject done_type;
@@ -687,8 +686,8 @@ static PyMethodDef span_methods[] = {
 	{ "__aenter__", span_aenter, METH_NOARGS, NULL },
 	{ "__aexit__", (PyCFunction)(void *)span_aexit, METH_FASTCALL, NULL },
 	{ "set", (PyCFunction)(void *)span_set, METH_FASTCALL | METH_KEYWORDS,
-	  "set(**fields)\n\nSets the fields of the end event, such as a status or a size, while the "
-	  "span is open. The last call counts." },
+	  "set(**fields)\n\nSets the fields of the end event, such as a status or a size, "
+	  "while the span is open. The last call counts." },
 	{ 0 }
 };
 
@@ -698,11 +697,11 @@ static PyTypeObject span_type = {
 	.tp_doc = "span(name, **fields)\n--\n\n"
 		"A context manager that records an event `name` of kind begin, with the "
 		"fields, when the block begins, and one of kind end when the block ends, "
-		"also by an exception. A span may be entered again after it ended. While it is "
-		"open, that has no effect: it ends when it was left as often as entered. It may "
-		"be entered by async with, too; set(**fields) gives the end event fields.\n\n"
-		"If another span of the name is open in the thread, both events have a field "
-		"tsct_span, a number by which they pair: in coroutines, spans end in any order.",
+		"also by an exception. A span may be entered again after it has ended. If it is "
+		"entered again while it is open, it ends when all these blocks have ended. It may "
+		"be entered by async with, too; set(**fields) sets fields of the end event.\n\n"
+		"If another span of this name is open in the thread, both events have a field "
+		"tsct_span with the same number: spans of coroutines may end in any order.",
 	.tp_basicsize = sizeof(struct py_span),
 	.tp_flags = Py_TPFLAGS_DEFAULT,
 	.tp_dealloc = span_dealloc,
@@ -728,7 +727,7 @@ static PyMethodDef module_methods[] = {
 	{ "is_enabled", py_is_enabled, METH_O,
 	  "is_enabled(name)\n\nReturns True if an event of this name was used, and is on." },
 	{ "error", py_error, METH_NOARGS,
-	  "error()\n\nReturns a line: which tracer is used, or why there is none." },
+	  "error()\n\nReturns a line that states which tracer is used, or why none is used." },
 	{ "provider", py_provider, METH_NOARGS,
 	  "provider()\n\nReturns 'module', 'daemon', 'embedded', or 'none': events are "
 	  "dropped." },

@@ -54,7 +54,7 @@ T = TypeVar("T")
 
 
 class Rows(Iterator[T], Generic[T]):
-    """The rows of an answer, in order, once.
+    """The rows of a query's result, in order, which can be read once.
 
     incomplete: None, or after the last row the reason why events are missing: losses, damage,
     a recorder that was killed, or a recording that is still being written.
@@ -97,7 +97,7 @@ class Rows(Iterator[T], Generic[T]):
                 child = subprocess.Popen(command, stdin=subprocess.DEVNULL,
                                          stdout=subprocess.PIPE, stderr=errors)
             except OSError as error:
-                raise ReadError(f"{command[0]}: {error.strerror}; the package tsctrace has it, or"
+                raise ReadError(f"{command[0]}: {error.strerror}; install the package tsctrace, or"
                                 " give its path as open(..., trace_ctl=PATH)") from error
             except ValueError as error:     # a NUL in an argument
                 raise ReadError(f"{command[0]}: {error}") from error
@@ -154,7 +154,7 @@ class Recording:
                 "+1.5" (s since the begin) or "2026-01-31T12:30Z"
     node        a node's name or number, or a list of them
     cpu, tid    numbers, or a text such as "0-3,8"
-    comm        events of threads that have this name then, with wildcards; or a list of names
+    comm        events of threads with this name at that time, with wildcards; or a list of names
 
     `where` is a condition of SQL on the columns of the table that is read.
     """
@@ -194,7 +194,7 @@ class Recording:
         return self._select("events", where, "time_ns", filters)
 
     def spans(self, where: Optional[str] = None, **filters: Filter) -> Rows[Span]:
-        """Spans by their begin; those without one first. Only the state "ended" has a length."""
+        """Spans by begin, first those without one. Only spans of state "ended" have a length."""
         return self._select("spans", where, "begin_ns", filters)
 
     def calls(self, where: Optional[str] = None, **filters: Filter) -> Rows[Span]:
@@ -219,11 +219,11 @@ class Recording:
             if values is not None:
                 several = [values] if isinstance(values, (int, float, str)) else list(values)
                 if not several:
-                    raise ValueError(f"{key}: an empty list selects nothing; leave it out for all")
+                    raise ValueError(f"{key}: an empty list selects nothing; omit the filter")
                 command += [f"{option}={value}" for value in several]
         unknown = set(filters) - set(options)
         if unknown:
-            raise TypeError(f"no such filter: {', '.join(sorted(unknown))}; there are"
+            raise TypeError(f"no such filter: {', '.join(sorted(unknown))}; use"
                             f" {', '.join(options)}")
         rows: Rows[Any] = kind(command + ["--", self.path, sql])
         self._open.add(rows)
@@ -235,6 +235,6 @@ def open(path: Union[str, "os.PathLike[str]"],      # as in tsctrace.open()
     """Opens a recording: the directory that `trace-ctl record` or `merge` has written.
 
     trace_ctl: the program; by default that in $PATH
-    Raises ReadError if it cannot be read.
+    Raises ReadError if the recording cannot be read.
     """
     return Recording(path, trace_ctl)
