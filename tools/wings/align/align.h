@@ -60,7 +60,7 @@ struct align_node {
 	struct align_node *next;
 	__u32 number;
 	char *name;
-	const char *dir;		/* NULL: the daemon's */
+	const char *dir;		/* state directory of its daemon; NULL: this host's */
 	__u8 boot[16];
 	bool has_boot;			/* false: use the present boot, or the only one of `dir` */
 	bool used;			/* the archive has traces of this node */
@@ -126,7 +126,7 @@ struct align_input {
 	struct align_node *node;	/* NULL: events of several nodes, on a cluster's timeline */
 	enum align_kind kind;
 	enum tsct_history_clock clock;	/* clock of all times of the trace, or ALIGN_UNNAMED */
-	__u8 boot[16];			/* that the trace states */
+	__u8 boot[16];			/* boot id that the trace states */
 	bool has_boot;
 	FILE *made;			/* file for the archive; NULL: the file `path` */
 	bool clock_given;
@@ -134,8 +134,8 @@ struct align_input {
 	struct timespec mtim;
 	struct align_ranges ranges;	/* values of the clock */
 	__s64 offset_ns;		/* value of the clock minus the number in the file */
-	__u64 resolution_ns;		/* of numbers in the file, as Perfetto reads these */
-	__u64 rounding_ns;
+	__u64 resolution_ns;		/* resolution of the file's times in Perfetto, ns */
+	__u64 rounding_ns;		/* part of resolution_ns: Perfetto's rounding */
 	__u64 skew_ns;			/* largest error of the trace's own clock
 					 * snapshots or of Perfetto's conversion */
 	bool ours;			/* an export of trace-ctl */

@@ -176,8 +176,8 @@ static int run_perf(struct align_input *in, const char *option)
 	while (!err && waitpid(pid, &status, 0) < 0)
 		err = errno == EINTR ? 0 : errno;
 	if (err)
-		return align_refuse(in, "a file of perf record, and perf cannot be run: %s; give the "
-				    "text of perf script -i FILE", strerror(err));
+		return align_refuse(in, "a file of perf record, and perf cannot be run: %s; give "
+				    "the text of perf script -i FILE", strerror(err));
 	if (status)
 		return align_refuse(in, "perf script fails; give its text, of the perf that "
 				    "recorded the file");
@@ -196,8 +196,8 @@ int align_make_perf(struct align_input *in)
 	for (i = 0; i < TSCT_HISTORY_TSC && !err; i++)
 		if (!strcmp(name, tsct_history_clock_names[i])) {
 			if (in->clock_given && in->clock != i)
-				return align_refuse(in, "its clock is %s, as the file says; give no "
-						    "--clock, or --clock auto, before it", name);
+				return align_refuse(in, "its clock is %s, as the file says; give "
+						    "no --clock, or --clock auto, before it", name);
 			in->clock = (enum tsct_history_clock)i;
 		}
 	return err ?: run_perf(in, NULL);

@@ -136,8 +136,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (!o->archive.nr_inputs)
-			argp_error(state, "no file; give traces of Perfetto, perf, ftrace, Chrome or "
-				   "Kineto (JSON), Fuchsia or journalctl -o json");
+			argp_error(state, "no file; give traces of Perfetto, perf, ftrace, Chrome "
+				   "or Kineto (JSON), Fuchsia or journalctl -o json");
 		if (!o->output)
 			argp_error(state, "no archive; give -o FILE.tar");
 		return 0;
@@ -249,12 +249,12 @@ static int choose_node(struct align_archive *a, struct align_input *in)
 		return align_refuse(in, "there is no node '%s'; give --node %s=DIR", name, name);
 	in->node = node;
 	if (!open_node(in->node))
-		return align_refuse(in, "the history of node %s cannot be read; give --node %s=DIR, the "
-				    "state directory of its daemon or a copy", in->node->name,
-				    in->node->name);
+		return align_refuse(in, "the history of node %s cannot be read; give --node "
+				    "%s=DIR, the state directory of its daemon or a copy",
+				    in->node->name, in->node->name);
 	if (in->has_boot && memcmp(in->boot, in->node->boot, 16))
-		return align_refuse(in, "is of another boot than node %s; give --node NAME=DIR,BOOT "
-				    "of that boot", in->node->name);
+		return align_refuse(in, "is of another boot than node %s; give --node "
+				    "NAME=DIR,BOOT of that boot", in->node->name);
 	return 0;
 }
 
@@ -381,9 +381,9 @@ static int relate_traces(struct align_options *o)
 			continue;
 		if (!node || a->axis.kind != ALIGN_CLUSTER || in->master != a->axis.master ||
 		    in->timeline != a->axis.timeline) {
-			align_refuse(in, "a merged recording on timeline %u of master %llu, on which no "
-				     "other trace is; give traces of its nodes, without --timeline",
-				     in->timeline, in->master);
+			align_refuse(in, "a merged recording on timeline %u of master %llu, on "
+				     "which no other trace is; give traces of its nodes, without "
+				     "--timeline", in->timeline, in->master);
 			ret = leave_out(o, in);
 		}
 		in->bound_ns = in->recorded_ns + in->resolution_ns;
@@ -437,10 +437,11 @@ static int print_table(const struct align_options *o)
 			       in->node ? align_clock_names[in->clock] : "several nodes",
 			       in->bound_ns, timelines[a->axis.kind]);
 		}
-		file = json_pack("{s:o, s:b}", "file", ctl_json_text(in->path), "left_out", in->left_out);
+		file = json_pack("{s:o, s:b}", "file", ctl_json_text(in->path),
+				 "left_out", in->left_out);
 		if (!in->left_out)
-			json_object_update_new(file, json_pack("{s:s, s:o, s:b, s:s, s:o, s:I, s:I}",
-				"member", in->member,
+			json_object_update_new(file, json_pack(
+				"{s:s, s:o, s:b, s:s, s:o, s:I, s:I}", "member", in->member,
 				"node", in->node ? ctl_json_text(in->node->name) : json_null(),
 				"converted", !!in->made, "clock", align_clock_names[in->clock],
 				"bound_ns", ctl_json_error(in->bound_ns),
