@@ -394,7 +394,8 @@ int align_archive_write(const struct align_archive *a, const char *path)
 		return ctl_fail(-EINVAL, "-o -: standard output gets the table; name a file");
 	for (i = stat(path, &to) ? a->nr_inputs : 0; i < a->nr_inputs; i++)
 		if (a->inputs[i].dev == to.st_dev && a->inputs[i].ino == to.st_ino)
-			return align_refuse(&a->inputs[i], "is the archive, too; name another with -o");
+			return align_refuse(&a->inputs[i], "is also the archive to write; name "
+					    "another file with -o");
 	output_catch_signals(false);
 	err = output_file_open(&out, path, false);
 	if (err)

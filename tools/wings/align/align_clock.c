@@ -65,8 +65,8 @@ const char *align_reason(int err)
 {
 	switch (err) {
 	case -EDOM:
-		return "the node's distance to UTC was unknown then; use the cluster's time, or "
-			"run chronyd or ntpd, which set it in the kernel";
+		return "the error of the node's clock against UTC was unknown then; give "
+			"--timeline cluster, or run chronyd or ntpd, which set it in the kernel";
 	case -EXDEV:
 		return "the node had no cluster's time then, or another cluster's; give "
 			"--timeline utc";

@@ -104,8 +104,8 @@ static int make_entry(struct align_input *in, const json_t *entry, __u64 line,
 		return align_refuse(in, "line %llu: not an entry with __MONOTONIC_TIMESTAMP and "
 				    "_BOOT_ID; give the output of journalctl -o json", line);
 	if (in->has_boot && memcmp(in->boot, boot, sizeof(boot)))
-		return align_refuse(in, "line %llu: an entry of another boot; give those of each "
-				    "boot as a file: journalctl -b ID -o json", line);
+		return align_refuse(in, "line %llu: an entry of another boot; give one file per "
+				    "boot: journalctl -b ID -o json", line);
 	memcpy(in->boot, boot, sizeof(boot));
 	in->has_boot = true;
 	for (i = 0; i < sizeof(journal_fields) / sizeof(journal_fields[0]); i++)
@@ -179,8 +179,8 @@ static int run_perf(struct align_input *in, const char *option)
 		return align_refuse(in, "a file of perf record, and perf cannot be run: %s; give "
 				    "the text of perf script -i FILE", strerror(err));
 	if (status)
-		return align_refuse(in, "perf script fails; give its text, of the perf that "
-				    "recorded the file");
+		return align_refuse(in, "perf script failed; give the output of perf script of "
+				    "the perf version that recorded the file");
 	fseeko(in->made, 0, SEEK_END);
 	return end_file(in);
 }

@@ -441,9 +441,8 @@ static int read_packet(struct proto *p, struct proto_span whole)
 	preset = default_clock(p, sequence);
 	clock = clock ?: preset && *preset ? *preset : chrome ? MONOTONIC : p->primary;
 	if (!clock)
-		return align_refuse(p->in, "a packet names no clock, nor does a clock snapshot "
-				    "before it: Perfetto would take its time for one of the "
-				    "timeline; record with clock snapshots");
+		return align_refuse(p->in, "a packet names no clock, and no clock snapshot before "
+				    "it names one; record with clock snapshots");
 	return add_time(p, clock, sequence, time.value);
 }
 

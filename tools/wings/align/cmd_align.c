@@ -152,8 +152,8 @@ static const struct argp argp = {
 	.args_doc = "FILE[@NODE]...",
 	.doc = "Write an archive for Perfetto that shows other tools' traces on one timeline, and "
 	"print a bound on the error of each trace's times.\v"
-	"The clocks are related by the history of each node's daemon. NODE is the name of a --node, "
-	"or a boot of this host: its boot id, machine id or host name.",
+	"Each node's clocks are related by the history of its daemon. NODE is the name of a "
+	"--node, a boot id of this host, or its machine id or host name for the present boot.",
 };
 
 /* ---- nodes ---------------------------------------------------------------- */
@@ -244,7 +244,7 @@ static int choose_node(struct align_archive *a, struct align_input *in)
 	else if (a->nr_nodes != 1)
 		return align_refuse(in, "its node is not known; give FILE@NODE");
 	if (!node && !*name)
-		return align_refuse(in, "no node behind the @; give FILE@NODE");
+		return align_refuse(in, "no node after the @; give FILE@NODE");
 	if (!node)
 		return align_refuse(in, "there is no node '%s'; give --node %s=DIR", name, name);
 	in->node = node;
@@ -402,7 +402,7 @@ static int relate_traces(struct align_options *o)
 			in->bound_ns = bound > in->bound_ns ? bound : in->bound_ns;
 		}
 		if (!in->left_out && in->unrelated) {
-			align_refuse(in, "%llu times are of clocks that no snapshot relates; "
+			align_refuse(in, "%llu times are of clocks that are in no clock snapshot; "
 				     "Perfetto omits these times", in->unrelated);
 			ret = ret ?: EXIT_LOST;
 		}
