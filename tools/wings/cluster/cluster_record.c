@@ -98,10 +98,10 @@ static const struct argp_option options[] = {
 	  " it is gathered (default: $TMPDIR there, or /var/tmp)", 0 },
 	{ "shared", KEY_SHARED, "DIR", 0, "directory that all nodes share: each node leaves its"
 	  " recording in DIR/NODE, and none is sent", 0 },
-	{ "here", FLAG(settings.here), NULL, 0, "run CMD here, once, such as mpirun or srun, while all"
-	  " nodes record (default: run it on each node)", 0 },
-	{ "force", FLAG(settings.force), NULL, 0, "go on with the nodes that are left if some cannot"
-	  " record, and without comparable times", 0 },
+	{ "here", FLAG(settings.here), NULL, 0, "run CMD here, once, such as mpirun or srun, while"
+	  " all nodes record (default: run it on each node)", 0 },
+	{ "force", FLAG(settings.force), NULL, 0, "go on with the nodes that are left if some"
+	  " cannot record, and without comparable times", 0 },
 	{ "keep", FLAG(keep), NULL, 0, "keep the recordings of the nodes, in OUT.nodes", 0 },
 	{ "duration", KEY_DURATION, "SEC", 0, "stop after SEC seconds", 0 },
 	{ "json", FLAG(json), NULL, 0, "print the summary as JSON on standard output", 0 },

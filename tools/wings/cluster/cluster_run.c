@@ -309,7 +309,7 @@ static void read_signals(struct cluster_run *r, __s64 now)
 	}
 }
 
-/* Kills launchers that run on for EXIT_NS after the end. Returns true if a launcher still runs. */
+/* Kills launchers that still run EXIT_NS after their connection ended. Returns true if any runs. */
 static bool kill_lingering(struct cluster_run *r, __s64 now)
 {
 	struct cluster_link *l;

@@ -147,8 +147,6 @@ int live_http_listen(const char *listen, char *url, size_t size)
 	return listen_tcp(strcasecmp(host, "localhost") ? host : "127.0.0.1", port, url, size);
 }
 
-/* ---- with the library ----------------------------------------------------------------------- */
-
 #ifdef TSCT_MICROHTTPD
 #define CONNECTIONS	32
 #define IDLE_S		30		/* maximum time of a connection without a request, s */
@@ -236,7 +234,8 @@ static int make_line(struct live_stream *s)
 	return fclose(to) ? -ENOMEM : 0;
 }
 
-/* Callback: sends text. If there is none, suspends the connection for live_http_run(). */
+/* Callback: copies text of the stream to @buffer. Without text, suspends the connection, which
+ * live_http_run() resumes. */
 static ssize_t read_stream(void *context, uint64_t, char *buffer, size_t max)
 {
 	struct live_stream *s = context;
