@@ -25,8 +25,8 @@ enum { KEY_ON = 256, KEY_LAUNCHER, KEY_REMOTE_PATH, KEY_CONNECT };
 static const struct argp_option nodes_options[] = {
 	{ "on", KEY_ON, "NODE[,NODE]...", 0, "the nodes; may be repeated", 0 },
 	{ "launcher", KEY_LAUNCHER, "COMMAND", 0, "start trace-ctl on a node by this shell"
-	  " command; {} is the node's name, which is appended if it has none (default: ssh"
-	  " -o BatchMode=yes {})", 0 },
+	  " command; {} stands for the node's name, which is appended if {} is missing"
+	  " (default: ssh -o BatchMode=yes {})", 0 },
 	{ "remote-path", KEY_REMOTE_PATH, "PATH", 0, "path of trace-ctl on the nodes (default:"
 	  " trace-ctl)", 0 },
 	{ "connect-timeout", KEY_CONNECT, "SECONDS", 0, "wait up to SECONDS for the first"
@@ -100,8 +100,8 @@ static const struct argp_option options[] = {
 	  " recording in DIR/NODE, and none is sent", 0 },
 	{ "here", FLAG(settings.here), NULL, 0, "run CMD here, once, such as mpirun or srun, while"
 	  " all nodes record (default: run it on each node)", 0 },
-	{ "force", FLAG(settings.force), NULL, 0, "go on with the nodes that are left if some"
-	  " cannot record, and without comparable times", 0 },
+	{ "force", FLAG(settings.force), NULL, 0, "record on the other nodes if some nodes"
+	  " cannot record, and even if the nodes' times cannot be compared", 0 },
 	{ "keep", FLAG(keep), NULL, 0, "keep the recordings of the nodes, in OUT.nodes", 0 },
 	{ "duration", KEY_DURATION, "SEC", 0, "stop after SEC seconds", 0 },
 	{ "json", FLAG(json), NULL, 0, "print the summary as JSON on standard output", 0 },

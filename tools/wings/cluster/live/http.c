@@ -330,7 +330,7 @@ static struct MHD_Response *make_response(struct live_http *h,
 		return plain_text("not found; the address has a token, which trace-ctl prints\n");
 	*status = MHD_HTTP_METHOD_NOT_ALLOWED;
 	if (strcmp(method, "GET")) {
-		response = plain_text("only GET\n");
+		response = plain_text("only the method GET is supported\n");
 		if (response)
 			mhd.add_response_header(response, "Allow", "GET");
 		return response;
