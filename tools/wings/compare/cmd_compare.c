@@ -76,7 +76,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	options, parse_option, "A B",
 	"Compare the spans and system calls of two recordings: number, rate, and mean and"
-	" percentiles of lengths. Prints what changed by more than noise, with 95 % confidence for"
+	" percentiles of lengths. Prints the changes that exceed noise, with 95 % confidence for"
 	" all comparisons together, the largest change first."
 	"\vThe exit status is 0, or 1 if A or B cannot be read, 2 for wrong usage, 3 if events are"
 	" missing from one of them.", filter_children, NULL, NULL

@@ -18,9 +18,9 @@ static const struct { const char *key, *text; } outcomes[COMPARE_OUTCOMES] = {
 	[COMPARE_CHANGED] = { "changed", "changed beyond noise" },
 	[COMPARE_BELOW_BOUND] = { "below bound", "changed by less than the clocks' error bounds" },
 	[COMPARE_SAME] = { "same", "no change beyond noise" },
-	[COMPARE_FEW] = { "few", "too few spans, or spans in too few parts of the time" },
-	[COMPARE_UNRECORDED] = { "unrecorded", "not compared: one recorder was not to record these"
-		" events" },
+	[COMPARE_FEW] = { "few", "not compared: too few spans, or spans in too few blocks" },
+	[COMPARE_UNRECORDED] = { "unrecorded", "not compared: one recording was made without these"
+		" kernel events" },
 	[COMPARE_LOST] = { "lost", "not compared: events are missing" },
 	[COMPARE_UNKNOWN] = { "unknown bound", "not compared: the bound between the nodes' clocks"
 			      " is unknown" },
