@@ -108,8 +108,9 @@ struct ctf_node {
 	__u8 boot_id[16];
 	bool has_boot;
 	struct tsct_history *history;	/* NULL: none */
-	char why[640];			/* reason why there is none */
-	__u64 unknown, ambiguous, extrapolated;	/* numbers of such times */
+	char why[640];			/* reason why there is no history */
+	/* numbers of times that are unknown, ambiguous or extrapolated */
+	__u64 unknown, ambiguous, extrapolated;
 };
 
 /* A clock of a trace */
@@ -156,7 +157,7 @@ struct ctf_file *ctf_writer_file(struct ctf_writer *w, const char *channel, __u3
 /* Appends an event to a file. Returns 0 or -errno. */
 int ctf_writer_event(struct ctf_writer *w, struct ctf_file *file, const bt_event *event,
 		     struct ctf_time *time);
-/* Stores a time, which the recording covers then, for a trace that may have no events. */
+/* Extends the time that the recording covers to @time, even if the trace has no events. */
 void ctf_writer_note(struct ctf_writer *w, const struct ctf_time *time);
 /* Counts @nr events that were lost after the last event of @file. Returns 0 or -errno. */
 int ctf_writer_lose(struct ctf_file *file, __u64 nr);

@@ -232,7 +232,8 @@ static int handle(struct reader *r, struct ctf_stream *s, const bt_message *mess
 		if (bt_stream_class_packets_have_beginning_default_clock_snapshot(class)) {
 			at = bt_message_packet_beginning_borrow_default_clock_snapshot_const(
 				message);
-			r->some_value = r->some_clock ? r->some_value : bt_clock_snapshot_get_value(at);
+			r->some_value = r->some_clock ? r->some_value :
+				bt_clock_snapshot_get_value(at);
 			r->some_clock = r->some_clock ?: s->clock;
 		}
 		return begin_packet(r, s, packet);
@@ -682,7 +683,8 @@ static int finish(struct reader *r)
 		{ r->node.unknown, "times have no error bound" },
 		{ r->node.ambiguous, "times are ambiguous, as CLOCK_REALTIME was set back: their"
 			" bounds contain all possible times" },
-		{ r->node.extrapolated, "times are after the last recorded sample of the node's clock" },
+		{ r->node.extrapolated, "times are after the last recorded sample of the node's"
+			" clock" },
 	};
 	struct ctf_status *s = r->status;
 	struct ctf_time time;

@@ -105,7 +105,7 @@ struct ctf_file *ctf_writer_file(struct ctf_writer *w, const char *name, __u32 c
 	}
 	f->channel = channel;
 	f->cpu = cpu;
-	/* As tsct_recording_file() names it */
+	/* The same name as from tsct_recording_file() */
 	snprintf(f->name, sizeof(f->name), "%s_n0_%u", w->channels[channel].name, cpu);
 	tsct_stream_writer_init(&f->out, &(struct tsct_stream_writer_file) {
 		.dirfd = w->dirfd, .name = f->name, .uuid = w->uuid, .stream_id = channel,
@@ -211,7 +211,8 @@ int ctf_writer_event(struct ctf_writer *w, struct ctf_file *f, const bt_event *e
 		return -ENOMEM;
 	if (!tsct_stream_writer_started(&f->out))
 		ret = tsct_stream_writer_start(&f->out, time->tick);
-	/* Raises a tick below the last one: the history's lines meet only within their bounds. */
+	/* Raises a tick that is below the last one: where two lines of the history meet, times may
+	 * decrease by less than their bounds. */
 	raise = tsct_stream_writer_last(&f->out);
 	raise = raise > time->tick ? raise - time->tick : 0;
 	if (raise) {
@@ -266,7 +267,7 @@ static int describe_streams(struct ctf_writer *w, struct tsct_recording *rec)
 		rec->locations[i].cpu = (__u32)cpus[i];
 	for (i = 0; i < w->nr_channels && !err; i++)
 		err = min(tsct_recording_add_stream(rec, w->channels[i].name), 0);
-	/* A recording has a channel. */
+	/* A recording has at least one channel. */
 	if (!err && !w->nr_channels)
 		err = min(tsct_recording_add_stream(rec, "ctf"), 0);
 	free(cpus);

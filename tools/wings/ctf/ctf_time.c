@@ -48,7 +48,8 @@ static int load_history(struct ctf_node *node)
 	} while (err && ++i < o->nr_dirs);
 	if (err)
 		snprintf(node->why, sizeof(node->why), "no history of the clocks of boot %s of %s"
-			 " is in %.150s%s (%s)", boot, *node->host ? node->host : "an unnamed host", path,
+			 " is in %.150s%s (%s)", boot, *node->host ? node->host :
+			 "an unnamed host", path,
 			 o->nr_dirs > 1 ? " nor in the other directories" : "", why);
 	if (err)
 		return 0;
