@@ -47,7 +47,7 @@ struct emit_session {
 	unsigned long emitted, lost, refused, failed;
 };
 
-/* Returns the kind with a name, or -1. SEND and RECEIVE are no kinds for a shell. */
+/* Returns the kind with a name, or -1. A shell cannot write events of kind SEND or RECEIVE. */
 static int find_kind(const char *name)
 {
 	unsigned int i;
@@ -63,8 +63,8 @@ static int find_kind(const char *name)
 static const struct argp_option options[] = {
 	{ "channel", 'c', "CHANNEL", 0, "channel to write to (default: $TSCTRACE_CHANNEL,"
 	  " or 'default')", 0 },
-	{ "kind", KEY_KIND, "instant|begin|end|counter", 0, "kind of the event: instant (default), begin, end"
-	  " or counter", 0 },
+	{ "kind", KEY_KIND, "instant|begin|end|counter", 0,
+	  "kind of the event: instant (default), begin, end or counter", 0 },
 	{ "stdin", OPTION_FLAG(struct emit_options, is_stdin), NULL, 0,
 	  "read events from standard input, one a line: NAME"
 	  " KEY=VALUE...; a first word @KIND sets the kind of this line", 0 },
