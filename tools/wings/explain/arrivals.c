@@ -18,14 +18,14 @@
 #include "lib/syscalls/syscalls.h"
 
 #define SOON_NS		100000000	/* longest time from a packet to the event it causes, ns */
-#define NR_HELD		64	/* packets of at most so many threads are kept */
+#define NR_HELD		64	/* largest number of threads whose packets are kept */
 
 /* The last packets that a CPU received and sent, unless the CPU did something else since */
 struct arrivals_cpu {
 	__u32 received;		/* index of the message, plus 1; 0: none */
-	__u64 tick;		/* of the receive event */
+	__u64 tick;		/* tick of the receive event */
 	__u64 sent;		/* number of the send; 0: none */
-	__u64 sent_tick;
+	__u64 sent_tick;	/* tick of the send event */
 };
 
 /* Properties of a node's recording */

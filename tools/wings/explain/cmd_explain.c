@@ -152,8 +152,7 @@ static void choose(struct explain_job *j)
 	j->nr = min(j->nr, j->wanted);
 }
 
-/* Adds a span. Keeps up to twice the requested number of spans, so that they are rarely
- * sorted. */
+/* Adds a span. Keeps up to twice the requested number of spans, so that sorting is rare. */
 static int take_span(struct tsct_export *x, const struct tsct_closed_span *span)
 {
 	struct explain_job *j = (struct explain_job *)x;
@@ -259,9 +258,9 @@ static int run(struct explain_job *j)
 	err = err ?: tsct_export_walk(x, x->trace, &x->threads, NULL);
 	choose(j);
 	if (!err && !j->nr)
-		return ctl_fail(EXIT_FAILED, "%s: no span or system call '%s'%s%s of known length%s%s%s"
-				"; 'trace-ctl stat --spans --calls' lists them", j->dir, j->name,
-				j->id ? " with a value " : "", j->id ?: "",
+		return ctl_fail(EXIT_FAILED, "%s: no span or system call '%s'%s%s of known length"
+				"%s%s%s; 'trace-ctl stat --spans --calls' lists them", j->dir,
+				j->name, j->id ? " with a value " : "", j->id ?: "",
 				*j->near ? "; did you mean '" : "", j->near, *j->near ? "'?" : "");
 	err = err ?: read_states(j);
 	progress_clear(&j->progress);
