@@ -244,7 +244,8 @@ static json_t *number_class(__u8 type, const char *role)
 {
 	const char *name = type == TSCT_TYPE_F32 || type == TSCT_TYPE_F64 ?
 		"fixed-length-floating-point-number" :
-		tsct_type_is_signed(type) ? "fixed-length-signed-integer" : "fixed-length-unsigned-integer";
+		tsct_type_is_signed(type) ? "fixed-length-signed-integer" :
+		"fixed-length-unsigned-integer";
 	json_t *class = json_pack("{s:s, s:i, s:s}", "type", name, "length",
 				  8 * tsct_field_types[type].size,
 				  "byte-order", "little-endian");
@@ -395,7 +396,7 @@ static json_t *stream_of(const struct tsct_export *x, __u32 stream)
 	static const struct {
 		const char *name, *role;
 		bool is_long;
-	} members[] = {		/* of struct ctf_packet */
+	} members[] = {		/* members of struct ctf_packet */
 		{ "timestamp_begin", "default-clock-timestamp", true },
 		{ "timestamp_end", "packet-end-default-clock-timestamp", true },
 		{ "content_size", "packet-content-length", true },
