@@ -16,8 +16,8 @@
 #include "lib/export/threads.h"
 #include "lib/query/value_text.h"
 
-/* Limit of unfinished messages, and of unfinished collective calls. Further
- * ones are ignored: in a damaged file, they may never end. */
+/* Largest number of unfinished messages, and of unfinished collective calls. All further ones are
+ * ignored, because in a damaged file they may never end. */
 #define OPEN_MAX	(1U << 20)
 /* Limit of the total number of members of unfinished collective calls */
 #define MEMBERS_MAX	(1U << 24)
@@ -146,8 +146,8 @@ struct tsct_mpi_waits {
 	size_t room;			/* number of allocated elements of `threads` */
 	struct tsct_spans calls;	/* struct open_mpi_call, by the thread's index */
 	struct tsct_index messages;	/* key: message number; value: struct sent_message * */
-	/* begins of receives, of messages whose nonblocking send has not
-	 * completed; key: message number; value: struct moment * */
+	/* begins of the receives of messages whose nonblocking send has not completed;
+	 * key: message number; value: struct moment * */
 	struct tsct_index received;
 	/* probes of messages that were not received yet; key: see probe_key(),
 	 * or thread and request; value: struct call_wait * */

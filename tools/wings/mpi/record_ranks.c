@@ -56,7 +56,7 @@ struct record_ranks {
 	__s64 ended_ns;		/* CLOCK_MONOTONIC at the command's end; 0: not ended */
 };
 
-/* Environment variables from which programs read where their channel is */
+/* Environment variables that tell a program which channel to use */
 static const char *const variables[] = {
 	"TSCTRACE_CHANNEL", "TSCTRACE_SOCKET", "TSCTRACE_EVENTS",
 };
@@ -488,8 +488,8 @@ int record_ranks_await(struct record_ranks *r)
 {
 	int err = ranks_await(r);
 
-	return !err ? 0 : ctl_fail(err, "--ranks: cannot wait for the %u other ranks of this host: %s",
-				   r->nr_others, strerror(-err));
+	return !err ? 0 : ctl_fail(err, "--ranks: cannot wait for the %u other ranks of this host:"
+				   " %s", r->nr_others, strerror(-err));
 }
 
 pid_t *record_ranks_roots(const struct record_ranks *r, pid_t root, unsigned int *ret_nr)

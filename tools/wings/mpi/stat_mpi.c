@@ -29,7 +29,8 @@ json_t *stat_mpi_unfinished(const struct stat_figures *s)
 		while (at && json_integer_value(json_object_get(json_array_get(list, at - 1),
 								"rank")) > rank)
 			at--;
-		json_array_insert_new(list, at, json_pack("{s:i,s:s?}", "rank", rank, "call", call));
+		json_array_insert_new(list, at, json_pack("{s:i,s:s?}", "rank", rank,
+							  "call", call));
 	}
 	return list;
 }
