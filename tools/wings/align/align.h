@@ -108,11 +108,11 @@ const char *align_reason(int err);
 
 /* ---- traces: align_input.c, align_scan*.c, align_made.c ------------------- */
 
-#define ALIGN_TIME_MAX	(INT64_MAX / 4)		/* ns: until 2043 */
+#define ALIGN_TIME_MAX	(INT64_MAX / 4)		/* largest valid time, ns: in 2043 */
 
 enum align_kind {
 	ALIGN_PERFETTO, ALIGN_PERF_SCRIPT, ALIGN_FTRACE, ALIGN_JSON, ALIGN_FUCHSIA, ALIGN_JOURNAL,
-	ALIGN_PERF_DATA,	/* becomes ALIGN_PERF_SCRIPT */
+	ALIGN_PERF_DATA,	/* perf script converts these files to ALIGN_PERF_SCRIPT */
 };
 extern const char *const align_kind_names[], *const align_clock_names[],
 	*const align_timelines[];
@@ -122,7 +122,7 @@ extern const char *const align_kind_names[], *const align_clock_names[],
 
 struct align_input {
 	const char *path;
-	const char *node_name;		/* NULL: not given */
+	const char *node_name;		/* NODE of the argument FILE@NODE; NULL: not given */
 	struct align_node *node;	/* NULL: events of several nodes, on a cluster's timeline */
 	enum align_kind kind;
 	enum tsct_history_clock clock;	/* clock of all times of the trace, or ALIGN_UNNAMED */
@@ -132,14 +132,14 @@ struct align_input {
 	bool clock_given;
 	__u64 size, dev, ino;
 	struct timespec mtim;
-	struct align_ranges ranges;	/* values of the clock */
+	struct align_ranges ranges;	/* times of the events, values of the clock */
 	__s64 offset_ns;		/* value of the clock minus the number in the file */
 	__u64 resolution_ns;		/* resolution of the file's times in Perfetto, ns */
 	__u64 rounding_ns;		/* part of resolution_ns: Perfetto's rounding */
 	__u64 skew_ns;			/* largest error of the trace's own clock
 					 * snapshots or of Perfetto's conversion */
-	bool ours;			/* an export of trace-ctl */
-	bool several_nodes;		/* the events are of a merged recording */
+	bool ours;			/* the trace is an export of trace-ctl */
+	bool several_nodes;		/* the trace is an export of a merged recording */
 	__u64 recorded_ns;		/* if `ours`: error bound of the times; U64_MAX: unknown */
 	__u64 nodes_ns;			/* if `ours`: error bound of the times
 					 * relative to the cluster's time */

@@ -292,7 +292,7 @@ static bool put_header(FILE *to, const char *name, __u64 size)
 	memcpy(h, name, strlen(name));
 	memcpy(h + 100, "0000644\0" "0000000\0" "0000000", 24);	/* mode, owner, group */
 	snprintf(h + 124, 12, "%011" PRIo64, (uint64_t)size);
-	memcpy(h + 136, "00000000000", 12);				/* time */
+	memcpy(h + 136, "00000000000", 12);				/* modification time */
 	memcpy(h + 148, "        ", 8);
 	h[156] = '0';
 	memcpy(h + 257, "ustar\0" "00", 8);

@@ -173,7 +173,7 @@ static int get_cuts(struct align_node *node, enum tsct_history_clock clock,
 		}
 	}
 	if (!err)
-		tsct_array_sort(cuts, *ret_nr, sizeof(*cuts));	/* none is negative */
+		tsct_array_sort(cuts, *ret_nr, sizeof(*cuts));	/* no cut is negative */
 	free(bends);
 	*ret = cuts;
 	return err;

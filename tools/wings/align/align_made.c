@@ -112,7 +112,7 @@ static int make_entry(struct align_input *in, const json_t *entry, __u64 line,
 		put_journal_field(&message[0], i + 1, journal_fields[i].number,
 				  json_object_get(entry, journal_fields[i].name));
 	align_put_number(&message[1], 8, value * 1000);		/* timestamp */
-	align_put_number(&message[1], 58, 3);			/* of CLOCK_MONOTONIC */
+	align_put_number(&message[1], 58, 3);			/* clock: CLOCK_MONOTONIC */
 	align_put_number(&message[1], 10, 1);			/* sequence */
 	align_put_message(&message[1], 132, &message[0]);	/* journald_event */
 	align_put_message(&message[2], 1, &message[1]);

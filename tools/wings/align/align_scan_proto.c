@@ -41,7 +41,7 @@ enum {
 static const struct {
 	__u32 id;
 	enum tsct_history_clock clock;
-} references[] = {	/* the best first */
+} references[] = {	/* in order of preference */
 	{ BOOTTIME, TSCT_HISTORY_BOOTTIME }, { MONOTONIC, TSCT_HISTORY_MONOTONIC },
 	{ MONOTONIC_RAW, TSCT_HISTORY_MONOTONIC_RAW }, { REALTIME, TSCT_HISTORY_REALTIME },
 };

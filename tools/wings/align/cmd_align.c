@@ -77,7 +77,7 @@ static void parse_node(struct argp_state *state, struct align_options *o, char *
 		argp_error(state, "--node: '%s': give NAME=DIR or NAME=DIR,BOOT", arg);
 	if (comma && !node_history_parse_boot(comma + 1, boot)) {
 		if (!access(dir + 1, F_OK))
-			comma = NULL;	/* of the directory's name */
+			comma = NULL;	/* the comma is part of the directory's name */
 		else
 			argp_error(state, "--node: '%s': not a boot id, as 'trace-ctl time --list' "
 				   "prints them", comma + 1);

@@ -304,7 +304,6 @@ static void drop_nodes_dir(struct cluster_run *r, bool recordings)
 
 /* ---- merge --------------------------------------------------------------------------- */
 
-/* Returns the directory that contains the nodes' recordings. */
 static const char *recordings_dir(const struct cluster_run *r)
 {
 	return r->settings.shared ? r->settings.shared : r->nodes_dir;

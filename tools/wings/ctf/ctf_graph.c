@@ -34,7 +34,7 @@ struct ctf_stream {
 
 struct reader {
 	struct ctf_job *job;
-	struct ctf_status *status;	/* of the job */
+	struct ctf_status *status;	/* status of the job */
 	struct ctf_node node;
 	struct ctf_writer *writer;
 	struct ctf_stream *streams;

@@ -25,7 +25,7 @@ struct error_span {
 /* A channel: the streams of one name. CTF has no channel names, but tracers name files by them. */
 struct channel {
 	char name[TSCT_NAME_MAX];
-	struct tsct_event_def **defs;	/* by number */
+	struct tsct_event_def **defs;	/* event definitions, by number */
 	__u32 nr_defs;
 	struct tsct_index by_class;	/* maps event class to its definition's number, plus 1 */
 	struct tsct_index by_hash;	/* maps definition's (hash, n) to its number, plus 1 */

@@ -131,7 +131,6 @@ int merge_find_ctf(struct merge_input *in)
 
 /* ---- one trace ---------------------------------------------------------------------------- */
 
-/* State of a merge with CTF traces */
 struct ctf_merge {
 	const struct merge *m;
 	struct merge_input *input;	/* inputs of the final merge: recordings only */

@@ -26,7 +26,7 @@ struct emit_options {
 	const char *channel;
 	unsigned int kind;
 	bool is_stdin;
-	char **words;			/* NAME, KEY=VALUE... */
+	char **words;			/* arguments NAME, KEY=VALUE... */
 	unsigned int nr_words;
 };
 
@@ -35,7 +35,7 @@ struct emit_event {
 	struct emit_event *next;
 	unsigned int kind;
 	int id;
-	char text[];			/* name, NUL, fields */
+	char text[];			/* name, NUL, text of the fields */
 };
 
 struct emit_session {

@@ -41,10 +41,10 @@ struct events_options {
 /* Result of the requests so far */
 struct events_result {
 	json_t *json;
-	bool *matched;			/* by pattern: flag: an event's name matches */
+	bool *matched;			/* flags by pattern: an event's name matches it */
 	unsigned int programs;		/* number of programs that answered */
 	unsigned int events;		/* number of events listed or switched */
-	unsigned int failed, unlisted;	/* numbers of programs that failed; that listed no events */
+	unsigned int failed, unlisted;	/* numbers of programs: failed; did not list their events */
 	bool quiet;			/* flag: print no errors of programs */
 	unsigned int others;		/* number of programs that belong to other users */
 };
@@ -273,7 +273,6 @@ static void enter_network(pid_t pid)
 	close(fd);
 }
 
-/* Sends the request to the selected programs. */
 static void call_all(const struct events_options *o, const char *request,
 		     struct events_result *result)
 {

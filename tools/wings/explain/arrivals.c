@@ -168,7 +168,6 @@ static void take_switch(struct explain_job *j, const struct tsct_export_event *e
 		held[j->arrivals.nr_held++ % NR_HELD] = old;
 }
 
-/* Returns true if event @ev comes soon after @tick. */
 static bool is_soon(const struct explain_job *j, const struct tsct_export_event *ev, __u64 tick)
 {
 	return ev->ns - tsct_export_time(j->walk, tick) <= SOON_NS;

@@ -228,7 +228,6 @@ static int read_states(struct explain_job *j)
 
 /* ---- the command --------------------------------------------------------- */
 
-/* Returns true if the recording has switches of threads. */
 static bool has_switches(const struct tsct_export *x)
 {
 	__u32 i;

@@ -50,7 +50,7 @@ struct path_part {
 	__s64 group_ns;		/* sum of `ns` of all parts with this state and call */
 	/* error bound of `ns`; 0 if each piece begins and ends by one node's clock */
 	__u64 bound_ns;
-	__u64 pieces;		/* number of pieces */
+	__u64 pieces;
 	struct path_part *parts;	/* states of `other`; of RUNNABLE: threads that ran */
 	__u32 nr_parts;
 	struct tsct_index index;	/* finds `parts` by properties; unused after sorting */
@@ -92,7 +92,7 @@ struct path_states {
 	__u32 nr_times;
 
 	struct tsct_threads threads;		/* threads by node and number */
-	struct path_row *rows;			/* by index of the thread */
+	struct path_row *rows;			/* states of threads, by index of the thread */
 	__u32 nr_rows;
 	struct path_row *cpus;			/* times of running threads, by location */
 	struct path_message *messages;
@@ -146,9 +146,9 @@ void path_states_free(struct path_states *states);
 
 struct arrivals {
 	struct tsct_messages messages;
-	struct arrivals_cpu *cpus;	/* by location */
+	struct arrivals_cpu *cpus;	/* last packets of each CPU, by location */
 	struct arrivals_held *held;
-	__u32 nr_held;			/* number so far, including the replaced ones */
+	__u32 nr_held;			/* number so far, including replaced elements */
 	struct arrivals_node *nodes;
 	__u64 nr_sends;			/* number of sends so far; the first send has number 1 */
 	__u64 *resent;			/* numbers of sends that repeat an earlier send */
@@ -161,7 +161,7 @@ struct explain_job;
 int arrivals_init(struct explain_job *job);
 void arrivals_free(struct explain_job *job);
 
-void arrivals_finish(struct explain_job *job);	/* after the walk */
+void arrivals_finish(struct explain_job *job);	/* Call after the walk. */
 
 /* ---- cmd_explain.c --------------------------------------------------------- */
 
@@ -169,7 +169,7 @@ void arrivals_finish(struct explain_job *job);	/* after the walk */
 
 /* A span that is to be explained */
 struct explained {
-	__u64 begin, end;		/* ticks */
+	__u64 begin, end;		/* ticks at begin and end */
 	__s64 begin_ns, ns;
 	__u32 node, tid;
 	__u32 end_node, end_tid;	/* the thread that ended the span: its time is split */

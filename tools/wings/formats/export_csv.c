@@ -22,7 +22,7 @@ static const char *const fixed[] = {
 struct csv {
 	const char **columns;	/* names of the columns, in the strings of event definitions */
 	__u32 nr_columns;
-	struct tsct_index column_of;	/* by hash of a column's name: its number plus 1 */
+	struct tsct_index column_of;	/* maps hash of a column's name to its number plus 1 */
 	__u32 **of;		/* column numbers, by definition and field */
 	/* values of the present line, by column; if row[i].field is NULL, the cell is empty */
 	struct tsct_value *row;

@@ -283,8 +283,8 @@ static __u64 counter_track(__u32 node, __u32 def, __u32 field)
 
 /* A track, and its process, thread or counter */
 struct track_descriptor {
-	__u64 uuid, parent;		/* parent: 0: none */
-	const char *name, *process, *thread, *category;	/* NULL: it has none */
+	__u64 uuid, parent;		/* numbers of the track and its parent; parent 0: none */
+	const char *name, *process, *thread, *category;	/* NULL: the track has none */
 	const char *const *labels;	/* labels of a process; NULL ends the array */
 	__s32 pid, tid;
 };
@@ -828,7 +828,6 @@ static int put_fork(struct tsct_export *x, const struct tsct_export_event *ev)
 	return end_ftrace(x, ev->e->location, places);
 }
 
-/* Writes a recorded switch. */
 static int put_recorded(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	const __u32 prev = (__u32)tsct_value_integer_of(ev->e, "prev_tid");

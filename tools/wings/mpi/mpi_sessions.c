@@ -33,7 +33,7 @@ struct mpi_session {
 
 /* Sessions that were read from an input */
 struct mpi_input {
-	struct mpi_session *session;	/* one per pair of node and master */
+	struct mpi_session *session;	/* sessions, one per pair of node and master */
 	unsigned int nr_sessions;
 	struct tsct_sync_sample *sample;	/* samples; freed after the input was read */
 	unsigned int nr_samples;

@@ -56,9 +56,9 @@ struct moment {
 struct poll_loop {
 	const char *call;	/* NULL: the thread is in no loop */
 	struct moment begin;
-	__u64 number;		/* among all loops, from 1 */
+	__u64 number;		/* number of the loop, from 1 */
 	__u64 polled;		/* total length of the loop's calls that ended, ticks */
-	__u32 nr;		/* number of these calls */
+	__u32 nr;		/* number of the loop's calls that ended */
 	struct { __u64 begin, end; } latest[32];	/* last calls; call i is at i % 32 */
 };
 
@@ -75,7 +75,7 @@ struct mpi_thread {
  * a call that waits for several things at the same time is counted once.
  */
 struct call_wait {
-	struct call_wait *next, *prev;	/* list w->waiting */
+	struct call_wait *next, *prev;	/* links of the list w->waiting */
 	__u32 users;		/* number of users: the call until its end, and messages */
 	__u32 thread;
 	const char *call;
@@ -85,9 +85,9 @@ struct call_wait {
 	struct moment loop_begin;
 	struct wait_length {
 		enum tsct_mpi_wait_kind kind;
-		__u64 length;	/* ticks; 0: no wait is longer than its error bound */
+		__u64 length;	/* longest wait, ticks; 0: no wait exceeds its error bound */
 		bool unknown;	/* flag: length is 0, but the call may have waited */
-	} now, counted;		/* now: as known so far; counted: as already in a row */
+	} now, counted;		/* now: known so far; counted: already included in a row */
 };
 
 /* The MPI call that a thread is in. All calls have the same span name: a thread is
@@ -95,7 +95,7 @@ struct call_wait {
 struct open_mpi_call {
 	struct tsct_span span;
 	const char *call;
-	__u8 role;		/* with flags, see role_of() */
+	__u8 role;		/* role with flags, see role_of() */
 	struct moment begin;
 	struct call_wait *wait;	/* NULL: no wait of the call is known yet */
 	__u64 comm;		/* if a probe: id of the communicator */
@@ -128,7 +128,7 @@ struct open_collective {
 	__u64 number, size;
 	bool is_barrier, nonblocking;
 	struct moment last;	/* if nonblocking: latest begin of a member's call */
-	__u32 nr_completed;	/* nonblocking */
+	__u32 nr_completed;	/* number of members that completed a nonblocking call */
 	const char *call;
 	__u32 nr;
 	struct collective_member {
@@ -142,7 +142,7 @@ struct tsct_mpi_waits {
 	const struct tsct_recording *rec;
 	__u8 **role;			/* enum tsct_mpi_role, by stream and definition */
 	struct tsct_threads ids;
-	struct mpi_thread *threads;	/* by the thread's index in ids */
+	struct mpi_thread *threads;	/* threads, by index in ids */
 	size_t room;			/* number of allocated elements of `threads` */
 	struct tsct_spans calls;	/* struct open_mpi_call, by the thread's index */
 	struct tsct_index messages;	/* key: message number; value: struct sent_message * */
@@ -154,7 +154,7 @@ struct tsct_mpi_waits {
 	struct tsct_index probed;
 	struct call_wait *waiting;	/* list of all struct call_wait */
 	bool has_completions;	/* flag: completions of nonblocking calls are recorded */
-	__u32 nr_members;			/* number in all unfinished collective calls */
+	__u32 nr_members;		/* number of members of all unfinished collective calls */
 	struct tsct_index ranks;	/* key: job and rank; value: thread index + 1 */
 	__u64 nr_loops;
 	struct tsct_index collectives;	/* key: call number; value: struct open_collective * */

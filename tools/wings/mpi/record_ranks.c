@@ -47,9 +47,9 @@ struct rank_place {
 
 /* State in the rank that records: all other ranks of this host */
 struct record_ranks {
-	int listener;		/* -1: not open */
+	int listener;		/* listening socket; -1: not open */
 	struct rank *at;	/* the other ranks that have connected */
-	pid_t *pids;		/* their process ids */
+	pid_t *pids;		/* process ids of the ranks in `at` */
 	unsigned int nr, nr_others;	/* number of connected ranks, and of all other ranks */
 	char *dir;		/* directory of this host's recording */
 	int early;		/* pipe to the process that the launcher started; -1: closed */
