@@ -679,7 +679,8 @@ static int finish(struct reader *r)
 	} notes[] = {
 		{ r->unknown_losses, "losses of an unknown number of events" },
 		{ r->lost_packets, "packets were lost, with an unknown number of events" },
-		{ r->no_cpu, "packets state no possible CPU: their events are shown on CPU 0" },
+		{ r->no_cpu, "packets state an invalid CPU number: their events are shown on"
+			" CPU 0" },
 		{ r->node.unknown, "times have no error bound" },
 		{ r->node.ambiguous, "times are ambiguous, as CLOCK_REALTIME was set back: their"
 			" bounds contain all possible times" },

@@ -52,8 +52,8 @@ struct events_result {
 /* ---- command line -------------------------------------------------------- */
 
 static const struct argp_option options[] = {
-	{ "pid", 'p', "PID", 0, "only this process; may be repeated (default: in"
-	  " this network namespace, all programs of this user, or for root of all users)", 0 },
+	{ "pid", 'p', "PID", 0, "only this process; may be repeated (default: all programs of"
+	  " this user, or as root of all users, in this network namespace)", 0 },
 	{ "json", OPTION_FLAG(struct events_options, json), NULL, 0, "list: print JSON", 0 },
 	{ 0 }
 };

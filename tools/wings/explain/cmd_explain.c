@@ -25,8 +25,8 @@ enum { KEY_SPAN = 256, KEY_SLOWEST, KEY_PAIR };
 static const struct argp_option options[] = {
 	{ "slowest", KEY_SLOWEST, "NAME", 0, "explain the slowest spans or system calls of this"
 	  " name; NAME may have wildcards", 0 },
-	{ "span", KEY_SPAN, "NAME[:ID]", 0, "explain the first ones of this name, or those of which"
-	  " a field of the begin event has the value ID", 0 },
+	{ "span", KEY_SPAN, "NAME[:ID]", 0, "explain the first spans and calls of this name, or"
+	  " those whose begin event has a field with the value ID", 0 },
 	{ "count", 'n', "N", 0, "explain N spans (default: 3)", 0 },
 	{ "pair", KEY_PAIR, "BEGIN:END[:KEY]", 0, "also take two events of any kind as the begin"
 	  " and end of a span, as stat does; may be repeated", 0 },
@@ -291,4 +291,4 @@ static int cmd_explain(int argc, char **argv)
 	return ret;
 }
 
-COMMAND(163, explain, "split spans and calls: on CPU, runnable, blocked, and woken by whom");
+COMMAND(163, explain, "split spans and calls: on CPU, runnable, blocked; show each waker");

@@ -92,9 +92,9 @@ static void print_message(FILE *to, const struct explain_job *j, const struct pa
 		print_thread(to, j, part->node, (__u32)part->other, part->tick);
 	fputs(part->other > 0 ? " on " : "an interrupt on ", to);
 	print_node(to, j, part->node);
-	fputs(" had not sent it", to);
+	fputs(" had not sent the message", to);
 	if (!part->other && !has_resends(j))
-		fputs(" (-e tcp:tcp_retransmit_skb tells if TCP sent it again)", to);
+		fputs(" (record -e tcp:tcp_retransmit_skb to see if TCP sent it again)", to);
 }
 
 /* Prints the thread that ran on the CPU for which another thread waited. */
@@ -145,7 +145,7 @@ static void print_what(FILE *to, const struct explain_job *j, const struct path_
 		return;
 	}
 	if (part->how & PATH_TIMED_OUT) {
-		fputs(", until its time was over", to);
+		fputs(", until its timeout expired", to);
 		return;
 	}
 	if (part->state == TSCT_STATE_OFF_CPU)

@@ -96,7 +96,7 @@ static const char *decode_session(const struct tsct_trace_event *event, __u32 so
 		f[i] = (__u64)value;
 	}
 	if (f[MPI_SOURCE] != source)
-		return "its counter is not the recording's";
+		return "they use another counter than the recording";
 	*ret = (struct mpi_session) {
 		.node = f[MPI_NODE], .timeline = (__u32)f[MPI_TIMELINE],
 		.master = f[is_exchange ? MPI_MASTER : MPI_NODE], .has_sample = is_exchange,
