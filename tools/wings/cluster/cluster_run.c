@@ -287,7 +287,8 @@ static void interrupt_run(struct cluster_run *r, bool from_terminal, __s64 now)
 	cluster_interrupt(&r->c, now);
 	if (!r->settings.top)
 		cluster_print(r, NULL, "interrupted: %s",
-			      r->settings.discard && stage >= CLUSTER_STAGE_RECORD ? "ending" :
+			      r->settings.discard && stage >= CLUSTER_STAGE_RECORD ?
+			      "ending the recordings" :
 			      r->c.gave_up && stage == CLUSTER_STAGE_STOP ?
 			      "recordings that are not complete stay on their nodes" :
 			      effects[stage]);

@@ -414,7 +414,7 @@ int ctf_writer_finish(struct ctf_writer *w, const struct ctf_node *node, bool cu
 		ctf_note(w->job->status, "%llu times were earlier than those of preceding events,"
 			 " by up to %.3f us, and were raised; their bounds allow for that",
 			 (unsigned long long)w->raised, (double)w->raise_max / 1e3);
-	return err ? ctf_fail(w->job->status, err, "the recording made of it: %s",
+	return err ? ctf_fail(w->job->status, err, "cannot write its recording: %s",
 			      strerror(-err)) : 0;
 }
 
