@@ -173,11 +173,9 @@ int align_make_times(struct align_input *in, struct align_axis *axis);
  * of digits after the point. Returns the end of the number; NULL: not a number, or too large */
 char *align_parse_decimal(const char *at, __s64 unit_ns, __s64 *ret_ns, int *ret_digits);
 
-/*
- * Finds the time of an event in a line: the first word such as "123.456789:"
- * (if @cycles, "123:") that comes after a word in brackets or, if @need_cpu is
- * false, anywhere. Returns the word, and its end in *ret_end.
- */
+/* Finds the time of an event in a line: the first word such as "123.456789:" (if @cycles, "123:")
+ * that comes after a word in brackets or, if @need_cpu is false, anywhere. Returns the word, and
+ * its end in *ret_end. */
 char *align_find_time(char *line, bool need_cpu, bool cycles, __s64 *ret, int *ret_digits,
 		      char **ret_end);
 

@@ -195,11 +195,9 @@ static const struct argp_option *find_option(const struct argp_option *o, const 
 	return NULL;
 }
 
-/*
- * Splits the command line. Options of this command and the options in @own stay in @argv.
- * All other arguments before "--" are passed to the recorders, because only a recorder
- * knows which of its options have a value. Returns the number of arguments that stay.
- */
+/* Splits the command line. Options of this command and the options in @own stay in @argv. All other
+ * arguments before "--" are passed to the recorders, because only a recorder knows which of its
+ * options have a value. Returns the number of arguments that stay. */
 static int split_arguments(int argc, char **argv, struct cluster_settings *o,
 			   const struct argp_option *own)
 {

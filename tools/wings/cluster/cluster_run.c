@@ -70,11 +70,8 @@ static void kill_launcher(struct cluster_link *l, int number)
 	l->files = NULL;
 }
 
-/*
- * Reads the standard error of the launcher and of the node's login shell. One
- * read empties the pipe. Repeated reads might never end, because a node may
- * print faster than this terminal.
- */
+/* Reads the standard error of the launcher and of the node's login shell. One read empties the
+ * pipe. Repeated reads might never end, because a node may print faster than this terminal. */
 static void read_errors(struct cluster_run *r, unsigned int i)
 {
 	struct cluster_link *l = &r->links[i];

@@ -22,8 +22,7 @@ struct cluster_link {
 	struct process launcher;
 	struct message_reader in;
 	struct byte_queue out;
-	/* unfinished lines of the launcher [0], and of the command's stdout [1] and stderr
-	 * [2] */
+	/* unfinished lines of the launcher [0], and of the command's stdout [1] and stderr [2] */
 	struct cluster_line lines[3];
 	char last[256];			/* last line that the launcher printed */
 	struct receive_files *files;	/* recording that is being received; NULL: none */

@@ -439,10 +439,8 @@ static void suggest_commands(const char *word)
 			print_candidate("", (*c)->name, (*c)->summary);
 }
 
-/*
- * Prints candidates for the last of the words that follow "trace-ctl" in a shell. The first
- * argument is the command's name.
- */
+/* Prints candidates for the last of the words that follow "trace-ctl" in a shell. The first
+ * argument is the command's name. */
 static int cmd___complete(int argc, char **argv)
 {
 	char **words = argv + 1;

@@ -183,10 +183,8 @@ static int write_output(struct export_job *j)
 	return err;
 }
 
-/*
- * Returns the name of the recording with the suffix of the format, malloc'ed. If the
- * recording is "." or "..", uses the real name of the directory.
- */
+/* Returns the name of the recording with the suffix of the format, malloc'ed. If the recording is
+ * "." or "..", uses the real name of the directory. */
 static char *default_output(const struct export_job *j)
 {
 	const char *path = j->x.recording;

@@ -71,10 +71,8 @@ static int list_columns(struct csv *c, const struct tsct_export *x)
 	return 0;
 }
 
-/*
- * Writes the names of the columns. No name needs quotes, because field names are C identifiers.
- * A field with the name of one of the exporter's own columns gets the prefix "field.".
- */
+/* Writes the names of the columns. No name needs quotes, because field names are C identifiers. A
+ * field with the name of one of the exporter's own columns gets the prefix "field.". */
 static void put_header(struct csv *c, FILE *to)
 {
 	const char *name, *prefix;
@@ -130,10 +128,8 @@ static void free_csv(struct tsct_export *x)
 
 /* ---- rows -------------------------------------------------------------- */
 
-/*
- * Writes a text. Quotes special characters; blanks at the ends, which some readers would
- * strip; and an empty text, which differs from an empty cell.
- */
+/* Writes a text. Quotes special characters; blanks at the ends, which some readers would strip; and
+ * an empty text, which differs from an empty cell. */
 static void put_text(FILE *to, const char *text, size_t len)
 {
 	const char *end = text + len, *c = text;

@@ -84,10 +84,8 @@ static int flush_packet(const struct tsct_export *x, struct stream *s)
 	return err;
 }
 
-/*
- * Writes the first packet of a file, which is empty: readers count losses between two packets,
- * so an empty first packet makes them count also the losses before the first event.
- */
+/* Writes the first packet of a file, which is empty: readers count losses between two packets, so
+ * an empty first packet makes them count also the losses before the first event. */
 static int start_packet(const struct tsct_export *x, struct stream *s, __u64 ns,
 			__u64 discarded)
 {

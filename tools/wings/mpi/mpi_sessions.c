@@ -15,11 +15,9 @@
 #define EXCHANGES_MAX	(1U << 20)
 #define SESSIONS_MAX	256
 
-/*
- * Events that a program with libtsctrace-mpi records in its own channel
- * (lib/mpi/clock_exchange.c): one for each exchange over MPI, and one which states that
- * the program's node is the master of such exchanges. The contents are untrusted.
- */
+/* Events that a program with libtsctrace-mpi records in its own channel (lib/mpi/clock_exchange.c):
+ * one for each exchange over MPI, and one which states that the program's node is the master of
+ * such exchanges. The contents are untrusted. */
 #define EXCHANGE_EVENT	"mpi_exchange"
 #define MASTER_EVENT	"mpi_master"
 

@@ -69,11 +69,9 @@ struct mpi_thread {
 	struct poll_loop loop;
 };
 
-/*
- * The longest wait of a call so far. It remains after the call's end, until all
- * messages are received that the call probed, or whose sends the call completed. So
- * a call that waits for several things at the same time is counted once.
- */
+/* The longest wait of a call so far. It remains after the call's end, until all messages are
+ * received that the call probed, or whose sends the call completed. So a call that waits for
+ * several things at the same time is counted once. */
 struct call_wait {
 	struct call_wait *next, *prev;	/* links of the list w->waiting */
 	__u32 users;		/* number of users: the call until its end, and messages */

@@ -63,10 +63,8 @@ static const char *const variables[] = {
 
 /* ---- place ---------------------------------------------------------------------- */
 
-/*
- * Returns the number of tasks on node @node (from 0), from a list in Slurm's notation, such
- * as "4(x2),3" for 4, 4 and 3 tasks. Returns 0 if the list is invalid or too short.
- */
+/* Returns the number of tasks on node @node (from 0), from a list in Slurm's notation, such as
+ * "4(x2),3" for 4, 4 and 3 tasks. Returns 0 if the list is invalid or too short. */
 static unsigned int rank_tasks(const char *text, unsigned int node)
 {
 	unsigned long tasks, times;

@@ -35,11 +35,9 @@ enum live_time {
 
 #define PARAMS		64	/* number of params of cluster time that are kept */
 
-/*
- * Converts times of a node's events to the timeline that all nodes share. The clock has the
- * present params of cluster time and a few earlier ones. An event that was written to a file
- * and read again may be older than all of these, so `params` keeps more earlier params.
- */
+/* Converts times of a node's events to the timeline that all nodes share. The clock has the present
+ * params of cluster time and a few earlier ones. An event that was written to a file and read again
+ * may be older than all of these, so `params` keeps more earlier params. */
 struct timeline {
 	enum live_time kind;
 	struct tsct_clock *clock;

@@ -165,10 +165,8 @@ struct live_stream {
 
 /* ---- the library -------------------------------------------------------------------------- */
 
-/*
- * The library is loaded only when needed: it loads ten other libraries, which
- * would slow down each start of trace-ctl. Nodes do not need the library.
- */
+/* The library is loaded only when needed: it loads ten other libraries, which would slow down each
+ * start of trace-ctl. Nodes do not need the library. */
 #define FUNCTIONS(f) \
 	f(start_daemon) f(stop_daemon) f(run) f(get_daemon_info) f(suspend_connection) \
 	f(resume_connection) f(create_response_from_callback) f(create_response_from_buffer) \
