@@ -322,7 +322,7 @@ function describe(item) {
 		`${threadText(item.node, item.tid)}, CPU ${item.cpu}\n${timeText(item.t)} ± ` +
 		(item.error === null ? "unknown" : duration(item.error)) +
 		(item.flags & UNSURE ? "\norder to an event of another node is unknown" : "") +
-		(item.flags & LATE ? "\ncame late" : "");
+		(item.flags & LATE ? "\narrived late" : "");
 }
 
 canvas.addEventListener("wheel", ev => {
