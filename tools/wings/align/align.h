@@ -31,7 +31,7 @@ struct align_range {
 	__s64 lo, hi;
 };
 struct align_ranges {
-	struct align_range *all;	/* sorted */
+	struct align_range *all;	/* the ranges, sorted */
 	__u32 nr;
 	__s64 apart;			/* ranges closer than this are joined, ns */
 };

@@ -34,19 +34,19 @@ struct compare_cell {
 /* A recording's time, cut into blocks of equal length, and resamples of the blocks */
 struct compare_blocks {
 	double seconds;
-	__u32 nr;		/* 1 to COMPARE_BLOCKS */
-	__u8 *draws;		/* draws[resample * nr + block] */
+	__u32 nr;		/* number of blocks, 1 to COMPARE_BLOCKS */
+	__u8 *draws;		/* how often a block was drawn, by resample * nr + block */
 };
 
 /* Figures of the spans of one name in one recording, with the figures' noise */
 struct compare_estimate {
 	__u64 nr;		/* number of spans with a known length */
-	double value[COMPARE_FIGURES];	/* number, number per second, ns */
+	double value[COMPARE_FIGURES];	/* count; rate per second; lengths, ns */
 	double noise[COMPARE_FIGURES];	/* standard error of the figure's logarithm */
 	__u32 blocks;		/* number of all blocks */
 	__u32 used_blocks;	/* number of blocks that have spans with a known length */
 	/* Reasons why figures cannot be compared: */
-	bool unrecorded;	/* these kernel events were not requested */
+	bool unrecorded;	/* recording these kernel events was not requested */
 	bool lost;		/* events are missing, so numbers are too small */
 	bool unknown;		/* a span between nodes has an unknown error bound */
 	double error_ns;	/* largest error bound of the length of a span between nodes, ns */
@@ -64,7 +64,7 @@ enum compare_outcome {
 
 struct compare_result {
 	enum compare_outcome outcome;
-	double ratio;		/* B / A */
+	double ratio;		/* figure of recording B / figure of A */
 	double low, high;	/* confidence interval of the ratio; NaN: unknown */
 };
 

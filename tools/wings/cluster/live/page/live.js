@@ -3,16 +3,16 @@
 "use strict";
 
 const UNSURE = 2, LATE = 1;		// flags of an event: LIVE_UNSURE, LIVE_LATE
-const BEGIN = 1, END = 2;		// kinds of an event
+const BEGIN = 1, END = 2;		// kinds of an event: TSCT_KIND_*
 const EVENTS_MAX = 50000, SPANS_MAX = 20000;
 const THREADS = 6;			// threads of a node with own rows; others share one
-const LABEL = 190, ROW = 22, AXIS = 20;	// CSS pixels
+const LABEL = 190, ROW = 22, AXIS = 20;	// sizes of labels, rows and axis, CSS pixels
 const NARROWEST = 1e3, WIDEST = 60e9;	// limits of the length of the shown time, ns
 
-const nodes = [];	// { name, rows: [tid...] }, by number
+const nodes = [];	// by number: { name, rows: [tid...] }
 const names = [];	// names of events, by number
-const threads = new Map();	// "node:tid" to the thread's name
-const open = new Map();		// "node:tid:name" to the times of begun spans
+const threads = new Map();	// maps "node:tid" to the thread's name
+const open = new Map();		// maps "node:tid:name" to the times of begun spans
 let events = [];	// { node, t, error, cpu, tid, kind, name, flags, row }
 let spans = [];		// { node, row, from, to, name }
 let base = 0n;		// time of t = 0, ns since 1970
