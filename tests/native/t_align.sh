@@ -108,9 +108,9 @@ refused "huge: a packet is damaged" huge
 refused "cut.pftrace: ends within a packet; the file is cut" cut.pftrace
 refused "cut.json: ends within" --clock monotonic cut.json
 refused "cut.fxt: ends within a record; the file is cut" --clock boottime cut.fxt
-refused "0n.bare: a packet names no clock, nor does a clock snapshot before it" tr/0n.bare
+refused "0n.bare: a packet names no clock, and no clock snapshot before it" tr/0n.bare
 refused "zip.gz: is compressed; decompress it" zip.gz
-refused "perf.data: perf script fails" perf.data
+refused "perf.data: perf script failed" perf.data
 ! PATH=$work "$ctl" align -o all.tar --node n0=world/0 perf.data 2>err || fail "without perf"
 grep -q "perf.data: a file of perf record, and perf cannot be run: No such file" err || fail "$(cat err)"
 refused "0s.txt: text of perf script has no cycles" --clock tsc tr/0s.txt
@@ -132,7 +132,7 @@ refused "minus.json: ts of event 1: '-5' is not an unsigned number" --clock raw 
 refused "large.json: ts of event 1: '1e300' is not an unsigned number" --clock raw large.json
 refused "deep.json: objects are nested too deeply" --clock raw deep.json
 refused "bracket.json: not JSON: brackets do not match" --clock raw bracket.json
-refused "0s.txt: no node behind the @; give FILE@NODE" tr/0s.txt@
+refused "0s.txt: no node after the @; give FILE@NODE" tr/0s.txt@
 refused "1s.txt: there is no node 'n7'; give --node n7=DIR" --clock monotonic tr/1s.txt@n7
 refused "1s.txt: CLOCK_MONOTONIC of node n0 at .*: .* all that is recorded" --clock monotonic tr/1s.txt
 refused "0s.txt: the history of node nx cannot be read; give --node nx=DIR" --node nx=nowhere --clock monotonic tr/0s.txt@nx

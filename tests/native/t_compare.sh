@@ -60,7 +60,7 @@ TSCTRACE_PROVIDER=embedded run 0 record -q -o none -- "$emit" 500 2 1000
 run_shows 0 '^ *1417 *0 *0.000 *- *count *job$' compare 1 none -a
 shows '^ *37.93 ms *- *- *- *mean *job$'
 # A recorder without system calls does not show that there were none.
-shows '^8 figures: not compared: one recorder was not to record these events$'
+shows '^8 figures: not compared: one recording was made without these kernel events$'
 shows '^ *[0-9]* *- *- *- *count *read$'
 run 0 compare --json --span job --span 're*' 1 2
 [ "$(grep -o '"name": "[a-z]*"' out | sort -u | tr '\n' ' ')" = '"name": "job" "name": "read" "name": "request" ' ] ||

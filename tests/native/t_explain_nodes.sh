@@ -228,7 +228,7 @@ ends() {	# SED CALL WORDS
 	run_shows 0 "$3" explain --span work "$work/two"
 }
 ends 's/1210 0 100 switch 0 1/1210 0 100 switch 0 2/' recvfrom 'woken by thread 300'
-ends 's/100 call 45/100 call 7/; s/return 45/return 7 0/' poll 'until its time was over'
+ends 's/100 call 45/100 call 7/; s/return 45/return 7 0/' poll 'until its timeout expired'
 ends 's/100 call 45/100 call 7/; s/return 45/return 7 1/' poll 'until a message of thread 200'
 # No time limit ends a wait for a lock of the kernel, and a restarted futex returns 0 when it is woken.
 ends 's/1210 0 100 switch 0 1/1210 0 100 switch 0 2/; s/100 call 45/100 call 232/; s/return 45/return 232 0/' \
@@ -254,7 +254,7 @@ END
 }
 after_packet '1010 0 100 call 7 4096' 1 0 '7030 0 100 return 7 0' |
 	because 1000 1000 'poll 6000000 0'
-run_shows 0 'blocked in poll, until its time was over$' explain --span work "$work/two"
+run_shows 0 'blocked in poll, until its timeout expired$' explain --span work "$work/two"
 after_packet '1010 0 100 call 7 4096' 1 0 '7030 0 100 return 7 1' | because 1000 1000 \
 	'poll 6000000 0' 'in flight 5520000 2000'
 after_packet '1010 0 100 call 0 9' 2 0 '7030 0 100 return 0 512' |

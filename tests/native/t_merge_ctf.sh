@@ -85,7 +85,7 @@ make classes "$work/classes" "$boot" 2000
 for trace in le be clocks classes; do
 	rm -rf "$work/m"
 	gives 0 -o "$work/m" "$work/$trace"
-	[ $trace != clocks ] || says '1 packets state no possible CPU: their events are shown on CPU 0'
+	[ $trace != clocks ] || says '1 packets state an invalid CPU number: their events are shown on CPU 0'
 	compare "$work/m" "$work/$trace" >"$work/out" || fail "$trace: fields"
 done
 says 'no\\x1b\[31mde\\x0a (merged)'
@@ -121,7 +121,7 @@ says 'times without an error bound, as the trace states them'
 mkdir "$work/odd"
 sed 's/monotonic/odd/g' "$work/le/metadata" >"$work/odd/metadata"
 cp "$work/le/chan_3" "$work/odd/"
-refused "clock 'odd' cannot be converted: its name is of no clock of the kernel.*--clock" "$work/odd"
+refused "clock 'odd' cannot be converted: its name is not that of a kernel clock.*--clock" "$work/odd"
 gives 0 -o "$work/m6" --clock monotonic "$work/odd"
 compare "$work/m6" "$work/odd" >"$work/out" || fail "--clock"
 # Events before the history, and a clock of a time namespace

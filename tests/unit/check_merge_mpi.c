@@ -236,7 +236,7 @@ static const struct {
 	{ no_node, "node without an id" },
 	{ no_master, "node without an id" },
 	{ itself, "exchange of a node with itself" },
-	{ other_source, "its counter is not the recording's" },
+	{ other_source, "they use another counter than the recording" },
 };
 
 CASE("hostile", begin_programs, drop_root);

@@ -31,7 +31,7 @@ struct align_range {
 	__s64 lo, hi;
 };
 struct align_ranges {
-	struct align_range *all;	/* sorted */
+	struct align_range *all;	/* the ranges, sorted */
 	__u32 nr;
 	__s64 apart;			/* ranges closer than this are joined, ns */
 };
@@ -60,7 +60,7 @@ struct align_node {
 	struct align_node *next;
 	__u32 number;
 	char *name;
-	const char *dir;		/* NULL: the daemon's */
+	const char *dir;		/* state directory of its daemon; NULL: this host's */
 	__u8 boot[16];
 	bool has_boot;			/* false: use the present boot, or the only one of `dir` */
 	bool used;			/* the archive has traces of this node */
@@ -108,11 +108,11 @@ const char *align_reason(int err);
 
 /* ---- traces: align_input.c, align_scan*.c, align_made.c ------------------- */
 
-#define ALIGN_TIME_MAX	(INT64_MAX / 4)		/* ns: until 2043 */
+#define ALIGN_TIME_MAX	(INT64_MAX / 4)		/* largest valid time, ns: in 2043 */
 
 enum align_kind {
 	ALIGN_PERFETTO, ALIGN_PERF_SCRIPT, ALIGN_FTRACE, ALIGN_JSON, ALIGN_FUCHSIA, ALIGN_JOURNAL,
-	ALIGN_PERF_DATA,	/* becomes ALIGN_PERF_SCRIPT */
+	ALIGN_PERF_DATA,	/* perf script converts these files to ALIGN_PERF_SCRIPT */
 };
 extern const char *const align_kind_names[], *const align_clock_names[],
 	*const align_timelines[];
@@ -122,24 +122,24 @@ extern const char *const align_kind_names[], *const align_clock_names[],
 
 struct align_input {
 	const char *path;
-	const char *node_name;		/* NULL: not given */
+	const char *node_name;		/* NODE of the argument FILE@NODE; NULL: not given */
 	struct align_node *node;	/* NULL: events of several nodes, on a cluster's timeline */
 	enum align_kind kind;
 	enum tsct_history_clock clock;	/* clock of all times of the trace, or ALIGN_UNNAMED */
-	__u8 boot[16];			/* that the trace states */
+	__u8 boot[16];			/* boot id that the trace states */
 	bool has_boot;
 	FILE *made;			/* file for the archive; NULL: the file `path` */
 	bool clock_given;
 	__u64 size, dev, ino;
 	struct timespec mtim;
-	struct align_ranges ranges;	/* values of the clock */
+	struct align_ranges ranges;	/* times of the events, values of the clock */
 	__s64 offset_ns;		/* value of the clock minus the number in the file */
-	__u64 resolution_ns;		/* of numbers in the file, as Perfetto reads these */
-	__u64 rounding_ns;
+	__u64 resolution_ns;		/* resolution of the file's times in Perfetto, ns */
+	__u64 rounding_ns;		/* part of resolution_ns: Perfetto's rounding */
 	__u64 skew_ns;			/* largest error of the trace's own clock
 					 * snapshots or of Perfetto's conversion */
-	bool ours;			/* an export of trace-ctl */
-	bool several_nodes;		/* the events are of a merged recording */
+	bool ours;			/* the trace is an export of trace-ctl */
+	bool several_nodes;		/* the trace is an export of a merged recording */
 	__u64 recorded_ns;		/* if `ours`: error bound of the times; U64_MAX: unknown */
 	__u64 nodes_ns;			/* if `ours`: error bound of the times
 					 * relative to the cluster's time */
@@ -173,11 +173,9 @@ int align_make_times(struct align_input *in, struct align_axis *axis);
  * of digits after the point. Returns the end of the number; NULL: not a number, or too large */
 char *align_parse_decimal(const char *at, __s64 unit_ns, __s64 *ret_ns, int *ret_digits);
 
-/*
- * Finds the time of an event in a line: the first word such as "123.456789:"
- * (if @cycles, "123:") that comes after a word in brackets or, if @need_cpu is
- * false, anywhere. Returns the word, and its end in *ret_end.
- */
+/* Finds the time of an event in a line: the first word such as "123.456789:" (if @cycles, "123:")
+ * that comes after a word in brackets or, if @need_cpu is false, anywhere. Returns the word, and
+ * its end in *ret_end. */
 char *align_find_time(char *line, bool need_cpu, bool cycles, __s64 *ret, int *ret_digits,
 		      char **ret_end);
 

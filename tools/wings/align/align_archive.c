@@ -39,7 +39,7 @@ static const struct {
 };
 #define TIMELINE_ID	1
 
-/* Returns the clock that Perfetto assumes for a trace; TSCT_HISTORY_CLOCKS: a clock of the file */
+/* Returns the clock that Perfetto assumes for a trace; TSCT_HISTORY_CLOCKS: the file's own clock */
 static enum tsct_history_clock assumed_clock(const struct align_input *in)
 {
 	return in->kind == ALIGN_PERF_SCRIPT || in->kind == ALIGN_FTRACE ? TSCT_HISTORY_MONOTONIC :
@@ -86,8 +86,8 @@ static void node_machine(const struct align_node *node, char name[256])
  * Returns true if a trace needs a machine of its own, beside that of its node: a
  * trace with clock snapshots of its own, or whose clock is not the one that
  * Perfetto assumes. On the node's machine, Perfetto would take clocks of the trace
- * for those in the node's file. Only on the machine of the first node, Perfetto
- * keeps snapshots of a second file apart, and relates both files by CLOCK_BOOTTIME.
+ * for those in the node's file. The machine of the first node is an exception: there,
+ * Perfetto keeps snapshots of a second file apart, and relates both by CLOCK_BOOTTIME.
  */
 static bool needs_machine(const struct align_input *in, const struct align_node *first)
 {
@@ -115,7 +115,8 @@ void align_archive_names(struct align_archive *a)
 		const char *base = strrchr(in->path, '/');
 		char node[256];
 
-		member_name(in->member, "traces", (__u32)(in - a->inputs + 1), base ? base + 1 : in->path,
+		member_name(in->member, "traces", (__u32)(in - a->inputs + 1),
+			    base ? base + 1 : in->path,
 			    in->made ? in->kind == ALIGN_JOURNAL ? ".pftrace" : ".txt" : "");
 		if (in->on_cluster) {
 			strcpy(in->machine, strchr(in->member, '/') + 1);
@@ -165,8 +166,8 @@ static json_t *trace_entry(const struct align_archive *a, const struct align_inp
 	else if (in->kind == ALIGN_JSON)
 		relate(file, NULL, clocks, perfetto_clocks[in->clock].name, in->offset_ns);
 	else if (needs_machine(in, first_node(a)))
-		relate(file, clock_in_trace(in), clocks, in->clock == TSCT_HISTORY_TSC ? "REALTIME" :
-		       perfetto_clocks[in->clock].name, in->offset_ns);
+		relate(file, clock_in_trace(in), clocks, in->clock == TSCT_HISTORY_TSC ?
+		       "REALTIME" : perfetto_clocks[in->clock].name, in->offset_ns);
 	return file;
 }
 
@@ -291,7 +292,7 @@ static bool put_header(FILE *to, const char *name, __u64 size)
 	memcpy(h, name, strlen(name));
 	memcpy(h + 100, "0000644\0" "0000000\0" "0000000", 24);	/* mode, owner, group */
 	snprintf(h + 124, 12, "%011" PRIo64, (uint64_t)size);
-	memcpy(h + 136, "00000000000", 12);				/* time */
+	memcpy(h + 136, "00000000000", 12);				/* modification time */
 	memcpy(h + 148, "        ", 8);
 	h[156] = '0';
 	memcpy(h + 257, "ustar\0" "00", 8);
@@ -334,7 +335,8 @@ static int put_trace(FILE *to, const struct align_input *in, char *copy)
 		got = read(fd, copy, left < COPY_BYTES ? left : COPY_BYTES);
 		if (got <= 0)
 			err = align_refuse(in, "%s", got ? strerror(errno) :
-					   "changed while it was read; align it when it is complete");
+					   "changed while it was read; align it when it is "
+					   "complete");
 		else
 			err = fwrite(copy, 1, (size_t)got, to) != (size_t)got;
 		left -= got > 0 ? (__u64)got : 0;
@@ -392,7 +394,8 @@ int align_archive_write(const struct align_archive *a, const char *path)
 		return ctl_fail(-EINVAL, "-o -: standard output gets the table; name a file");
 	for (i = stat(path, &to) ? a->nr_inputs : 0; i < a->nr_inputs; i++)
 		if (a->inputs[i].dev == to.st_dev && a->inputs[i].ino == to.st_ino)
-			return align_refuse(&a->inputs[i], "is the archive, too; name another with -o");
+			return align_refuse(&a->inputs[i], "is also the archive to write; name "
+					    "another file with -o");
 	output_catch_signals(false);
 	err = output_file_open(&out, path, false);
 	if (err)

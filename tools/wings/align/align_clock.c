@@ -11,8 +11,8 @@
  * and also by more than 1 / TOLERANCE_PART of the error bound of the time. */
 #define TOLERANCE_NS	50
 #define TOLERANCE_PART	4
-/* If a clock's value has several times, at the boundary of two epochs: largest distance of these
- * times, ns. Half of their distance becomes the error bound. A larger distance is an error. */
+/* At the boundary of two epochs, a clock's value may have several times. UNION_MAX_NS is their
+ * largest valid distance, ns. Half of the distance becomes the error bound. */
 #define UNION_MAX_NS	10000000
 #define POINTS_MAX	(1U << 20)	/* limit per clock of a node; at the limit,
 					 * drift increases the error bound */
@@ -65,10 +65,11 @@ const char *align_reason(int err)
 {
 	switch (err) {
 	case -EDOM:
-		return "the node's distance to UTC was unknown then; use the cluster's time, or "
-			"run chronyd or ntpd, which set it in the kernel";
+		return "the error of the node's clock against UTC was unknown then; give "
+			"--timeline cluster, or run chronyd or ntpd, which set it in the kernel";
 	case -EXDEV:
-		return "the node had no cluster's time then, or another cluster's; give --timeline utc";
+		return "the node had no cluster's time then, or another cluster's; give "
+			"--timeline utc";
 	case -ENOTUNIQ:
 		return "the clock had that value several times, because it was set back; give "
 			"--timeline utc or a trace of CLOCK_MONOTONIC";
@@ -172,7 +173,7 @@ static int get_cuts(struct align_node *node, enum tsct_history_clock clock,
 		}
 	}
 	if (!err)
-		tsct_array_sort(cuts, *ret_nr, sizeof(*cuts));	/* none is negative */
+		tsct_array_sort(cuts, *ret_nr, sizeof(*cuts));	/* no cut is negative */
 	free(bends);
 	*ret = cuts;
 	return err;

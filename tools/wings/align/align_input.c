@@ -54,7 +54,7 @@ int align_open(const struct align_input *in)
 int align_add_time(struct align_input *in, __s64 ns)
 {
 	if (ns < 0 || ns > ALIGN_TIME_MAX)
-		return align_refuse(in, "the time %lld ns is not one of a clock; the file is "
+		return align_refuse(in, "the time %lld ns cannot be a clock's value; the file is "
 				    "damaged, or its times are relative", (long long)ns);
 	if (align_ranges_add(&in->ranges, ns, ns))
 		return align_refuse(in, "out of memory");

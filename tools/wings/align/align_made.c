@@ -104,15 +104,15 @@ static int make_entry(struct align_input *in, const json_t *entry, __u64 line,
 		return align_refuse(in, "line %llu: not an entry with __MONOTONIC_TIMESTAMP and "
 				    "_BOOT_ID; give the output of journalctl -o json", line);
 	if (in->has_boot && memcmp(in->boot, boot, sizeof(boot)))
-		return align_refuse(in, "line %llu: an entry of another boot; give those of each "
-				    "boot as a file: journalctl -b ID -o json", line);
+		return align_refuse(in, "line %llu: an entry of another boot; give one file per "
+				    "boot: journalctl -b ID -o json", line);
 	memcpy(in->boot, boot, sizeof(boot));
 	in->has_boot = true;
 	for (i = 0; i < sizeof(journal_fields) / sizeof(journal_fields[0]); i++)
 		put_journal_field(&message[0], i + 1, journal_fields[i].number,
 				  json_object_get(entry, journal_fields[i].name));
 	align_put_number(&message[1], 8, value * 1000);		/* timestamp */
-	align_put_number(&message[1], 58, 3);			/* of CLOCK_MONOTONIC */
+	align_put_number(&message[1], 58, 3);			/* clock: CLOCK_MONOTONIC */
 	align_put_number(&message[1], 10, 1);			/* sequence */
 	align_put_message(&message[1], 132, &message[0]);	/* journald_event */
 	align_put_message(&message[2], 1, &message[1]);
@@ -176,11 +176,11 @@ static int run_perf(struct align_input *in, const char *option)
 	while (!err && waitpid(pid, &status, 0) < 0)
 		err = errno == EINTR ? 0 : errno;
 	if (err)
-		return align_refuse(in, "a file of perf record, and perf cannot be run: %s; give the "
-				    "text of perf script -i FILE", strerror(err));
+		return align_refuse(in, "a file of perf record, and perf cannot be run: %s; give "
+				    "the text of perf script -i FILE", strerror(err));
 	if (status)
-		return align_refuse(in, "perf script fails; give its text, of the perf that "
-				    "recorded the file");
+		return align_refuse(in, "perf script failed; give the output of perf script of "
+				    "the perf version that recorded the file");
 	fseeko(in->made, 0, SEEK_END);
 	return end_file(in);
 }
@@ -196,8 +196,8 @@ int align_make_perf(struct align_input *in)
 	for (i = 0; i < TSCT_HISTORY_TSC && !err; i++)
 		if (!strcmp(name, tsct_history_clock_names[i])) {
 			if (in->clock_given && in->clock != i)
-				return align_refuse(in, "its clock is %s, as the file says; give no "
-						    "--clock, or --clock auto, before it", name);
+				return align_refuse(in, "its clock is %s, as the file says; give "
+						    "no --clock, or --clock auto, before it", name);
 			in->clock = (enum tsct_history_clock)i;
 		}
 	return err ?: run_perf(in, NULL);

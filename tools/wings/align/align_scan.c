@@ -16,7 +16,7 @@
 #include "lib/core/port.h"
 
 #define LINE_MAX_BYTES	65536
-#define TAR_MAX		(1ULL << 33)	/* of 11 octal digits */
+#define TAR_MAX		(1ULL << 33)	/* limit of file sizes in tar: 11 octal digits, bytes */
 
 /* Adds the error of Perfetto's rounding to the resolution. Perfetto reads numbers as double,
  * and multiplies them by up to three factors: these are four roundings of 2^-53 each. */
@@ -55,8 +55,8 @@ static int scan_text(struct align_input *in, FILE *file)
 		if (!first)
 			continue;
 		if (*line == '#' && perf)
-			err = align_refuse(in, "begins with a header, which Perfetto does not read; give "
-					   "the text of perf script without --header");
+			err = align_refuse(in, "begins with a header, which Perfetto does not "
+					   "read; give the text of perf script without --header");
 		if (*line == '#' || err)
 			continue;
 		if (!align_find_time(line, !perf, cycles, &ns, &digits, &end)) {
@@ -64,8 +64,8 @@ static int scan_text(struct align_input *in, FILE *file)
 			continue;
 		}
 		if (perf && in_sample)
-			err = align_refuse(in, "has samples without call chains, which Perfetto does not "
-					   "read; record with perf record -g");
+			err = align_refuse(in, "has samples without call chains, which Perfetto "
+					   "does not read; record with perf record -g");
 		else if (perf && digits != 6)
 			err = align_refuse(in, "has times of %d digits, but Perfetto reads 6; give "
 					   "the text of perf script without --ns", digits);
@@ -79,7 +79,8 @@ static int scan_text(struct align_input *in, FILE *file)
 	free(line);
 	if (!err && !times)
 		err = align_refuse(in, "%s without an event%s", align_kind_names[in->kind],
-				   cycles ? " that has cycles; record with trace_clock x86-tsc" : "");
+				   cycles ? " that has cycles; record with trace_clock x86-tsc" :
+				   "");
 	if (cycles)
 		return err;
 	for (in->resolution_ns = most ? NS_PER_S - 1 : 0; most-- > 0; )
@@ -102,7 +103,7 @@ struct json_reader {
 	/* the event that is being read */
 	bool has_ts, metadata;
 	__s64 ts, dur;
-	int digits;			/* most behind a point */
+	int digits;			/* largest number of digits after a decimal point */
 	__u64 nr_events;
 	__s64 base;			/* baseTimeNanoseconds */
 	bool in_other;			/* in member otherData, of trace-ctl's own exports */
@@ -137,7 +138,8 @@ static int take_member(struct json_reader *r, const char *key, const char *value
 			return align_refuse(r->in, "baseTimeNanoseconds is not a time");
 		return 0;
 	}
-	if (r->in_other && string && !strcmp(key, "exported_by") && !strncmp(value, "tsctrace ", 9)) {
+	if (r->in_other && string && !strcmp(key, "exported_by") &&
+	    !strncmp(value, "tsctrace ", 9)) {
 		r->in->ours = true;
 		r->in->recorded_ns = r->in->nodes_ns = UINT64_MAX;
 	}
@@ -319,7 +321,7 @@ static int scan_fuchsia(struct align_input *in, FILE *file)
 	return err;
 }
 
-/* ---- what a file is ------------------------------------------------------- */
+/* ---- the kind of a file --------------------------------------------------- */
 
 static bool begins_with(const char *head, size_t len, const char *with, size_t size)
 {
@@ -342,11 +344,11 @@ static int find_kind(const struct align_input *in, char *head, size_t len)
 	    begins_with(head, len, "PK\003\004", 4))
 		return align_refuse(in, "is compressed; decompress it first");
 	if (begins_with(head, len, "\xc1\x1f\xfc\xc1", 4) || begins_with(head, len, "/* CTF", 6))
-		return align_refuse(in, "a part of a CTF trace; give an export of it: trace-ctl export "
-				    "--format perfetto, or babeltrace2");
+		return align_refuse(in, "a part of a CTF trace; give an export of it: trace-ctl "
+				    "export --format perfetto, or babeltrace2");
 	if (begins_with(head, len, "LPKSHHRH", 8))
-		return align_refuse(in, "a file of journald; give its entries: journalctl --file FILE "
-				    "-o json");
+		return align_refuse(in, "a file of journald; give its entries: journalctl --file "
+				    "FILE -o json");
 	if (begins_with(head, len, "\x10\x00\x04\x46\x78\x54\x16\x00", 8))
 		return ALIGN_FUCHSIA;
 	if (*head == '\n')
@@ -415,8 +417,8 @@ int align_scan(struct align_input *in)
 		err = align_refuse(in, "%s", strerror(EIO));
 	fclose(file);
 	if (!err && in->size >= TAR_MAX)
-		err = align_refuse(in, "8 GiB or more, which Perfetto does not read from an archive; "
-				   "record less, or cut it");
+		err = align_refuse(in, "8 GiB or more, which Perfetto does not read from an "
+				   "archive; record less, or cut it");
 	in->on_cluster &= in->several_nodes;
 	if (in->on_cluster)
 		in->recorded_ns = in->nodes_ns;
@@ -429,9 +431,10 @@ int align_scan(struct align_input *in)
 	if (!err && in->clock == ALIGN_UNNAMED)
 		err = align_refuse(in, "%s does not name its clock; give --clock before it: %s",
 				   align_kind_names[in->kind],
-				   in->kind == ALIGN_PERF_SCRIPT ? "that of perf record -k, such as "
-				   "monotonic" : in->kind == ALIGN_FTRACE ? "that of trace_clock: "
-				   "monotonic for mono, boottime for boot, tsc for x86-tsc; local and "
-				   "global are unknown" : "monotonic, boottime, raw or realtime");
+				   in->kind == ALIGN_PERF_SCRIPT ? "that of perf record -k, such "
+				   "as monotonic" : in->kind == ALIGN_FTRACE ? "that of "
+				   "trace_clock: monotonic for mono, boottime for boot, tsc for "
+				   "x86-tsc; local and global are unknown" :
+				   "monotonic, boottime, raw or realtime");
 	return err;
 }

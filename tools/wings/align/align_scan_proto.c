@@ -22,9 +22,9 @@
 /* Numbers of fields */
 enum {
 	TRACE_PACKET = 1,
-	PACKET_FTRACE = 1, PACKET_CHROME = 5, PACKET_CLOCKS = 6, PACKET_TIME = 8, PACKET_SEQUENCE = 10,
-	PACKET_DEFLATED = 50, PACKET_CLOCK = 58, PACKET_DEFAULTS = 59, PACKET_TRACK = 60,
-	PACKET_MACHINE = 98, PACKET_ZSTD = 133,
+	PACKET_FTRACE = 1, PACKET_CHROME = 5, PACKET_CLOCKS = 6, PACKET_TIME = 8,
+	PACKET_SEQUENCE = 10, PACKET_DEFLATED = 50, PACKET_CLOCK = 58, PACKET_DEFAULTS = 59,
+	PACKET_TRACK = 60, PACKET_MACHINE = 98, PACKET_ZSTD = 133,
 	TRACK_PROCESS = 3, PROCESS_LABEL = 8,
 	FTRACE_EVENT = 2, FTRACE_COMPACT = 4, FTRACE_CLOCK = 5, EVENT_TIME = 1,
 	COMPACT_SWITCH_TIMES = 1, COMPACT_WAKING_TIMES = 7,
@@ -34,13 +34,14 @@ enum {
 
 /* Perfetto's numbers of clocks */
 enum {
-	REALTIME = 1, MONOTONIC = 3, MONOTONIC_RAW = 5, BOOTTIME = 6, TRACE_FILE = 11, BUILTIN_MAX = 63,
+	REALTIME = 1, MONOTONIC = 3, MONOTONIC_RAW = 5, BOOTTIME = 6, TRACE_FILE = 11,
+	BUILTIN_MAX = 63,
 };
 
 static const struct {
 	__u32 id;
 	enum tsct_history_clock clock;
-} references[] = {	/* the best first */
+} references[] = {	/* in order of preference */
 	{ BOOTTIME, TSCT_HISTORY_BOOTTIME }, { MONOTONIC, TSCT_HISTORY_MONOTONIC },
 	{ MONOTONIC_RAW, TSCT_HISTORY_MONOTONIC_RAW }, { REALTIME, TSCT_HISTORY_REALTIME },
 };
@@ -48,11 +49,11 @@ static const struct {
 
 /* A clock of the file, as in the last snapshot with this clock */
 struct file_clock {
-	__u32 id, sequence;		/* 0: of all sequences */
+	__u32 id, sequence;		/* sequence that has this clock; 0: all sequences */
 	__u64 unit_ns;
 	bool incremental;
-	__s64 value, reference;		/* ns; values of one moment */
-	__s64 now;			/* incremental: the last time */
+	__s64 value, reference;		/* this clock and the reference at one moment, ns */
+	__s64 now;			/* last time of an incremental clock, ns */
 };
 
 struct proto {
@@ -63,7 +64,7 @@ struct proto {
 		__u32 sequence, clock;
 	} *defaults;			/* default clocks of sequences */
 	__u32 nr_defaults;
-	__u32 primary;			/* clock of packets without clock; 0: not known yet */
+	__u32 primary;			/* clock of packets that name none; 0: not known yet */
 	__u32 reference;
 	bool any;			/* a snapshot was read */
 	bool damaged;
@@ -75,8 +76,8 @@ struct proto_span {
 
 struct field {
 	__u32 number, type;
-	__u64 value;			/* of types 0, 1, 5 */
-	struct proto_span bytes;		/* of type 2 */
+	__u64 value;			/* number, if the wire type is 0, 1 or 5 */
+	struct proto_span bytes;	/* contents, if the wire type is 2 */
 };
 
 /* Reads a varint. Returns false if the varint is truncated or too long. */
@@ -155,7 +156,8 @@ static __s64 in_ns(__u64 value, __u64 unit_ns)
 	return __builtin_mul_overflow(value, unit_ns, &ns) || ns > ALIGN_TIME_MAX ? -1 : (__s64)ns;
 }
 
-/* Compares a snapshot of the file with the history, which converts each clock's value. */
+/* Compares a clock of a snapshot with the reference: the history converts the values of both.
+ * The largest difference, with the error bounds, becomes the skew. */
 static void measure_skew(struct proto *p, enum tsct_history_clock clock, __s64 value,
 			 const struct align_time *reference)
 {
@@ -192,8 +194,9 @@ static int choose_reference(struct proto *p, const struct file_clock *new, unsig
 				return 0;
 			}
 	}
-	return align_refuse(p->in, "its first clock snapshot has none of CLOCK_BOOTTIME, MONOTONIC, "
-			    "MONOTONIC_RAW and REALTIME: its times do not relate to its node");
+	return align_refuse(p->in, "its first clock snapshot has none of CLOCK_BOOTTIME, "
+			    "MONOTONIC, MONOTONIC_RAW and REALTIME: its times do not relate to "
+			    "its node");
 }
 
 static int read_clock(struct proto *p, struct proto_span s, __u32 sequence, struct file_clock *ret)
@@ -379,7 +382,8 @@ static void read_track(struct proto *p, struct proto_span s)
 		       read_field(p, &process.bytes, &f)) {
 			if (f.number != PROCESS_LABEL || f.type != 2)
 				continue;
-			snprintf(label, sizeof(label), "%.*s", (int)min(f.bytes.end - f.bytes.at, 159L),
+			snprintf(label, sizeof(label), "%.*s",
+				 (int)min(f.bytes.end - f.bytes.at, 159L),
 				 (const char *)f.bytes.at);
 			if (in->ours && !strncmp(label, "timeline: ", 10))
 				align_take_timeline(in, label + 10);
@@ -414,8 +418,8 @@ static int read_packet(struct proto *p, struct proto_span whole)
 		else if (f.number == PACKET_CHROME)
 			chrome = true;
 		else if (f.number == PACKET_MACHINE && f.value)
-			return align_refuse(p->in, "has packets of several machines; give a trace of "
-					    "one machine");
+			return align_refuse(p->in, "has packets of several machines; give a trace "
+					    "of one machine");
 		else if (f.number == PACKET_DEFLATED || f.number == PACKET_ZSTD)
 			return align_refuse(p->in, "has compressed packets; decompress them first: "
 					    "traceconv decompress_packets");
@@ -437,9 +441,8 @@ static int read_packet(struct proto *p, struct proto_span whole)
 	preset = default_clock(p, sequence);
 	clock = clock ?: preset && *preset ? *preset : chrome ? MONOTONIC : p->primary;
 	if (!clock)
-		return align_refuse(p->in, "a packet names no clock, nor does a clock snapshot "
-				    "before it: Perfetto would take its time for one of the "
-				    "timeline; record with clock snapshots");
+		return align_refuse(p->in, "a packet names no clock, and no clock snapshot before "
+				    "it names one; record with clock snapshots");
 	return add_time(p, clock, sequence, time.value);
 }
 
@@ -471,8 +474,8 @@ int align_scan_proto(struct align_input *in, FILE *file)
 	int more = 0, err = 0;
 
 	if (in->clock_given)
-		return align_refuse(in, "a Perfetto trace names its clocks itself; give no --clock, "
-				    "or --clock auto, before it");
+		return align_refuse(in, "a Perfetto trace names its clocks itself; give no "
+				    "--clock, or --clock auto, before it");
 	in->clock = TSCT_HISTORY_BOOTTIME;
 	while (!err && (more = read_head(file, &tag, &len)) > 0) {
 		if ((tag & 7) != 2 || len > PACKET_MAX) {

@@ -77,7 +77,7 @@ static void parse_node(struct argp_state *state, struct align_options *o, char *
 		argp_error(state, "--node: '%s': give NAME=DIR or NAME=DIR,BOOT", arg);
 	if (comma && !node_history_parse_boot(comma + 1, boot)) {
 		if (!access(dir + 1, F_OK))
-			comma = NULL;	/* of the directory's name */
+			comma = NULL;	/* the comma is part of the directory's name */
 		else
 			argp_error(state, "--node: '%s': not a boot id, as 'trace-ctl time --list' "
 				   "prints them", comma + 1);
@@ -136,8 +136,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (!o->archive.nr_inputs)
-			argp_error(state, "no file; give traces of Perfetto, perf, ftrace, Chrome or "
-				   "Kineto (JSON), Fuchsia or journalctl -o json");
+			argp_error(state, "no file; give traces of Perfetto, perf, ftrace, Chrome "
+				   "or Kineto (JSON), Fuchsia or journalctl -o json");
 		if (!o->output)
 			argp_error(state, "no archive; give -o FILE.tar");
 		return 0;
@@ -152,8 +152,8 @@ static const struct argp argp = {
 	.args_doc = "FILE[@NODE]...",
 	.doc = "Write an archive for Perfetto that shows other tools' traces on one timeline, and "
 	"print a bound on the error of each trace's times.\v"
-	"The clocks are related by the history of each node's daemon. NODE is the name of a --node, "
-	"or a boot of this host: its boot id, machine id or host name.",
+	"Each node's clocks are related by the history of its daemon. NODE is the name of a "
+	"--node, a boot id of this host, or its machine id or host name for the present boot.",
 };
 
 /* ---- nodes ---------------------------------------------------------------- */
@@ -244,17 +244,17 @@ static int choose_node(struct align_archive *a, struct align_input *in)
 	else if (a->nr_nodes != 1)
 		return align_refuse(in, "its node is not known; give FILE@NODE");
 	if (!node && !*name)
-		return align_refuse(in, "no node behind the @; give FILE@NODE");
+		return align_refuse(in, "no node after the @; give FILE@NODE");
 	if (!node)
 		return align_refuse(in, "there is no node '%s'; give --node %s=DIR", name, name);
 	in->node = node;
 	if (!open_node(in->node))
-		return align_refuse(in, "the history of node %s cannot be read; give --node %s=DIR, the "
-				    "state directory of its daemon or a copy", in->node->name,
-				    in->node->name);
+		return align_refuse(in, "the history of node %s cannot be read; give --node "
+				    "%s=DIR, the state directory of its daemon or a copy",
+				    in->node->name, in->node->name);
 	if (in->has_boot && memcmp(in->boot, in->node->boot, 16))
-		return align_refuse(in, "is of another boot than node %s; give --node NAME=DIR,BOOT "
-				    "of that boot", in->node->name);
+		return align_refuse(in, "is of another boot than node %s; give --node "
+				    "NAME=DIR,BOOT of that boot", in->node->name);
 	return 0;
 }
 
@@ -381,9 +381,9 @@ static int relate_traces(struct align_options *o)
 			continue;
 		if (!node || a->axis.kind != ALIGN_CLUSTER || in->master != a->axis.master ||
 		    in->timeline != a->axis.timeline) {
-			align_refuse(in, "a merged recording on timeline %u of master %llu, on which no "
-				     "other trace is; give traces of its nodes, without --timeline",
-				     in->timeline, in->master);
+			align_refuse(in, "a merged recording on timeline %u of master %llu, on "
+				     "which no other trace is; give traces of its nodes, without "
+				     "--timeline", in->timeline, in->master);
 			ret = leave_out(o, in);
 		}
 		in->bound_ns = in->recorded_ns + in->resolution_ns;
@@ -402,7 +402,7 @@ static int relate_traces(struct align_options *o)
 			in->bound_ns = bound > in->bound_ns ? bound : in->bound_ns;
 		}
 		if (!in->left_out && in->unrelated) {
-			align_refuse(in, "%llu times are of clocks that no snapshot relates; "
+			align_refuse(in, "%llu times are of clocks that are in no clock snapshot; "
 				     "Perfetto omits these times", in->unrelated);
 			ret = ret ?: EXIT_LOST;
 		}
@@ -437,10 +437,11 @@ static int print_table(const struct align_options *o)
 			       in->node ? align_clock_names[in->clock] : "several nodes",
 			       in->bound_ns, timelines[a->axis.kind]);
 		}
-		file = json_pack("{s:o, s:b}", "file", ctl_json_text(in->path), "left_out", in->left_out);
+		file = json_pack("{s:o, s:b}", "file", ctl_json_text(in->path),
+				 "left_out", in->left_out);
 		if (!in->left_out)
-			json_object_update_new(file, json_pack("{s:s, s:o, s:b, s:s, s:o, s:I, s:I}",
-				"member", in->member,
+			json_object_update_new(file, json_pack(
+				"{s:s, s:o, s:b, s:s, s:o, s:I, s:I}", "member", in->member,
 				"node", in->node ? ctl_json_text(in->node->name) : json_null(),
 				"converted", !!in->made, "clock", align_clock_names[in->clock],
 				"bound_ns", ctl_json_error(in->bound_ns),

@@ -66,7 +66,7 @@ void cluster_check_facts(struct cluster_node *n, const struct cluster_settings *
 	if (o->here && o->command && !wants_kernel_events(o) &&
 	    !strcmp(ctl_json_string(status, "programs_use"), "none"))
 		add_problem(n, true, "programs that are not started by the recorder cannot be"
-			    " recorded without a module or a daemon; start tsctraced");
+			    " recorded without the kernel module or the daemon; start tsctraced");
 	if (o->command && !o->here &&
 	    json_is_false(json_object_get(n->facts, "cwd_exists")))
 		add_problem(n, true, "%s: no such directory; create it, or start from a"

@@ -151,10 +151,10 @@ int cluster_live(int argc, char **argv)
 		cluster_record_argp.options, cluster_record_argp.parser, CLUSTER_LIVE_FORM,
 		"Record on many nodes at once, and show their live events on a page, in the"
 		" order of time."
-		"\vThe address of the page is printed; it has a secret, and is served to this"
-		" machine alone. Without -o, the recordings are removed at the end. All other"
-		" options are those of 'trace-ctl record'. Exit status as of 'trace-ctl cluster"
-		" record'.",
+		"\vThe page's address, which contains a secret token, is printed; only this"
+		" machine can open the page. Without -o, the recordings are removed at the end."
+		" All other options are those of 'trace-ctl record'. The exit status is that of"
+		" 'trace-ctl cluster record'.",
 		children, NULL, NULL
 	};
 	const struct cluster_view view = {

@@ -25,8 +25,8 @@ enum { KEY_ON = 256, KEY_LAUNCHER, KEY_REMOTE_PATH, KEY_CONNECT };
 static const struct argp_option nodes_options[] = {
 	{ "on", KEY_ON, "NODE[,NODE]...", 0, "the nodes; may be repeated", 0 },
 	{ "launcher", KEY_LAUNCHER, "COMMAND", 0, "start trace-ctl on a node by this shell"
-	  " command; {} is the node's name, which is appended if it has none (default: ssh"
-	  " -o BatchMode=yes {})", 0 },
+	  " command; {} stands for the node's name, which is appended if {} is missing"
+	  " (default: ssh -o BatchMode=yes {})", 0 },
 	{ "remote-path", KEY_REMOTE_PATH, "PATH", 0, "path of trace-ctl on the nodes (default:"
 	  " trace-ctl)", 0 },
 	{ "connect-timeout", KEY_CONNECT, "SECONDS", 0, "wait up to SECONDS for the first"
@@ -98,10 +98,10 @@ static const struct argp_option options[] = {
 	  " it is gathered (default: $TMPDIR there, or /var/tmp)", 0 },
 	{ "shared", KEY_SHARED, "DIR", 0, "directory that all nodes share: each node leaves its"
 	  " recording in DIR/NODE, and none is sent", 0 },
-	{ "here", FLAG(settings.here), NULL, 0, "run CMD here, once, such as mpirun or srun, while all"
-	  " nodes record (default: run it on each node)", 0 },
-	{ "force", FLAG(settings.force), NULL, 0, "go on with the nodes that are left if some cannot"
-	  " record, and without comparable times", 0 },
+	{ "here", FLAG(settings.here), NULL, 0, "run CMD here, once, such as mpirun or srun, while"
+	  " all nodes record (default: run it on each node)", 0 },
+	{ "force", FLAG(settings.force), NULL, 0, "record on the other nodes if some nodes"
+	  " cannot record, and even if the nodes' times cannot be compared", 0 },
 	{ "keep", FLAG(keep), NULL, 0, "keep the recordings of the nodes, in OUT.nodes", 0 },
 	{ "duration", KEY_DURATION, "SEC", 0, "stop after SEC seconds", 0 },
 	{ "json", FLAG(json), NULL, 0, "print the summary as JSON on standard output", 0 },
@@ -195,11 +195,9 @@ static const struct argp_option *find_option(const struct argp_option *o, const 
 	return NULL;
 }
 
-/*
- * Splits the command line. Options of this command and the options in @own stay in @argv.
- * All other arguments before "--" are passed to the recorders, because only a recorder
- * knows which of its options have a value. Returns the number of arguments that stay.
- */
+/* Splits the command line. Options of this command and the options in @own stay in @argv. All other
+ * arguments before "--" are passed to the recorders, because only a recorder knows which of its
+ * options have a value. Returns the number of arguments that stay. */
 static int split_arguments(int argc, char **argv, struct cluster_settings *o,
 			   const struct argp_option *own)
 {
@@ -304,7 +302,6 @@ static void drop_nodes_dir(struct cluster_run *r, bool recordings)
 
 /* ---- merge --------------------------------------------------------------------------- */
 
-/* Returns the directory that contains the nodes' recordings. */
 static const char *recordings_dir(const struct cluster_run *r)
 {
 	return r->settings.shared ? r->settings.shared : r->nodes_dir;

@@ -70,11 +70,8 @@ static void kill_launcher(struct cluster_link *l, int number)
 	l->files = NULL;
 }
 
-/*
- * Reads the standard error of the launcher and of the node's login shell. One
- * read empties the pipe. Repeated reads might never end, because a node may
- * print faster than this terminal.
- */
+/* Reads the standard error of the launcher and of the node's login shell. One read empties the
+ * pipe. Repeated reads might never end, because a node may print faster than this terminal. */
 static void read_errors(struct cluster_run *r, unsigned int i)
 {
 	struct cluster_link *l = &r->links[i];
@@ -287,7 +284,8 @@ static void interrupt_run(struct cluster_run *r, bool from_terminal, __s64 now)
 	cluster_interrupt(&r->c, now);
 	if (!r->settings.top)
 		cluster_print(r, NULL, "interrupted: %s",
-			      r->settings.discard && stage >= CLUSTER_STAGE_RECORD ? "ending" :
+			      r->settings.discard && stage >= CLUSTER_STAGE_RECORD ?
+			      "ending the recordings" :
 			      r->c.gave_up && stage == CLUSTER_STAGE_STOP ?
 			      "recordings that are not complete stay on their nodes" :
 			      effects[stage]);
@@ -309,7 +307,7 @@ static void read_signals(struct cluster_run *r, __s64 now)
 	}
 }
 
-/* Kills launchers that run on for EXIT_NS after the end. Returns true if a launcher still runs. */
+/* Kills launchers that still run EXIT_NS after their connection ended. Returns true if any runs. */
 static bool kill_lingering(struct cluster_run *r, __s64 now)
 {
 	struct cluster_link *l;

@@ -22,8 +22,7 @@ struct cluster_link {
 	struct process launcher;
 	struct message_reader in;
 	struct byte_queue out;
-	/* unfinished lines of the launcher [0], and of the command's stdout [1] and stderr
-	 * [2] */
+	/* unfinished lines of the launcher [0], and of the command's stdout [1] and stderr [2] */
 	struct cluster_line lines[3];
 	char last[256];			/* last line that the launcher printed */
 	struct receive_files *files;	/* recording that is being received; NULL: none */
@@ -143,12 +142,12 @@ int cluster_show_summary(struct cluster_run *r);
 
 /* ---- the table of top, as computation without I/O: top_table.c ------------------- */
 
-/* time of silence above which the table shows how long a node has been silent, s */
+/* The table shows how long a node has been silent if this is longer than TOP_TABLE_SILENT_S, s */
 #define TOP_TABLE_SILENT_S	3
 
-/* Returns the table "nodes": a row for each node, from its last samples. Marks
- * the slowest links. Sorts failed nodes first, then by figure @sort,
- * descending, then by name. Does not trust the samples. NULL: out of memory */
+/* Returns the table "nodes": a row for each node, from its last sample, which may be invalid.
+ * Marks the slowest links. Failed nodes come first; then the rows are sorted by figure @sort,
+ * descending, then by name. NULL: out of memory */
 json_t *top_table_read(const struct cluster *c, __s64 now_ns, const char *sort);
 
 /* Prints the table. @width, @height: size of the terminal, characters; 0: unlimited */

@@ -261,8 +261,8 @@ int cluster_show_summary(struct cluster_run *r)
 	if (r->nodes_dir)
 		cluster_print(r, NULL, "the recordings of the nodes are in %s", r->nodes_dir);
 	if (r->merged && !r->quiet)
-		cluster_print(r, NULL, "%s: recorded %u of %u nodes for %.3f s; next: trace-ctl report"
-			      " %s.html %s", r->out, cluster_count(&r->c, CLUSTER_DONE),
+		cluster_print(r, NULL, "%s: recorded %u of %u nodes for %.3f s; next: trace-ctl"
+			      " report %s.html %s", r->out, cluster_count(&r->c, CLUSTER_DONE),
 			      r->c.nr, seconds(&r->c), r->out, r->out);
 	return EXIT_DONE;
 }

@@ -15,10 +15,10 @@
 const char *const cluster_state_names[CLUSTER_STATE_NR] = {
 	[CLUSTER_CONNECTING] = "connecting", [CLUSTER_CHECKING] = "checking",
 	[CLUSTER_SAMPLING] = "sampling", [CLUSTER_CHECKED] = "checked",
-	[CLUSTER_STARTING] = "starting", [CLUSTER_READY] = "ready", [CLUSTER_RECORDING] = "recording",
-	[CLUSTER_ENDED] = "ended", [CLUSTER_STOPPING] = "stopping",
-	[CLUSTER_GATHERING] = "gathering", [CLUSTER_DONE] = "done",
-	[CLUSTER_FAILED] = "failed",
+	[CLUSTER_STARTING] = "starting", [CLUSTER_READY] = "ready",
+	[CLUSTER_RECORDING] = "recording", [CLUSTER_ENDED] = "ended",
+	[CLUSTER_STOPPING] = "stopping", [CLUSTER_GATHERING] = "gathering",
+	[CLUSTER_DONE] = "done", [CLUSTER_FAILED] = "failed",
 };
 
 /* Set of the states in which a node's recorder runs */
@@ -296,7 +296,7 @@ static void end_stage(struct cluster *c)
 	}
 }
 
-/* Begins as many stages as possible: in a run without nodes, several stages end at once. */
+/* Begins as many stages as possible: if all nodes have failed, several stages end at once. */
 static void advance_stages(struct cluster *c)
 {
 	enum cluster_stage before;

@@ -53,7 +53,7 @@ enum cluster_stage {
 };
 
 struct cluster_node {
-	struct cluster *c;	/* the run */
+	struct cluster *c;
 	const char *name;
 	enum cluster_state state;
 	json_t *problems;	/* array of texts: problems that the checks found */
@@ -74,7 +74,7 @@ struct cluster_node {
 	__s64 offset_ns;	/* cluster time - time of the node, ns */
 	__u64 error_ns;		/* error bound of cluster time, ns; UINT64_MAX: unknown */
 	bool command_ended;
-	int exit_status, signal;	/* of the command; exit_status -1: see `signal` */
+	int exit_status, signal;	/* how the command ended; exit_status -1: by `signal` */
 	int record_status;	/* exit status of the recorder */
 	bool early;		/* the recorder ended before it was stopped */
 	/* announced files of the recording, and files whose transfer began: numbers, bytes */
@@ -192,7 +192,6 @@ bool cluster_next_action(struct cluster *c, struct cluster_action *ret);
 		if ((states) & 1U << (n)->state)
 #define IN(state)	(1U << CLUSTER_##state)
 
-/* Returns the number of nodes in a state. */
 static inline unsigned int cluster_count(const struct cluster *c, enum cluster_state state)
 {
 	const struct cluster_node *n;

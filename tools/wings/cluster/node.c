@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * trace-ctl cluster node: the part of a cluster recording that runs on a node. A launcher
- * starts it; its standard input and output are the connection to the coordinator. It
- * checks the node, runs the recorder, passes messages between coordinator and recorder, and
- * sends the recording. If the connection ends, the recorder completes the recording, which
- * stays on the node.
+ * trace-ctl cluster node: the part of a cluster recording that runs on a node. A launcher starts
+ * it; its standard input and output are the connection to the coordinator. It checks the node, runs
+ * the recorder, passes messages between coordinator and recorder, and sends the recording. If the
+ * connection ends, the recorder completes the recording, which stays on the node.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -343,11 +342,9 @@ static void add_clock(json_t *json)
 	json_decref(peers);
 }
 
-/*
- * Reads the counters of all channels, the clock, and the round trip to the
- * source of cluster time. @last: the previous sample, or all zero; is replaced
- * by this sample. Returns the message "sample"; NULL: out of memory
- */
+/* Reads the counters of all channels, the clock, and the round trip to the source of cluster time.
+ * @last: the previous sample, or all zero; is replaced by this sample. Returns the message
+ * "sample"; NULL: out of memory */
 static json_t *read_sample(struct top_sample *last)
 {
 	struct top_sample now;

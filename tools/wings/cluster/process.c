@@ -55,9 +55,8 @@ int process_start(struct process *p, const char *path, char **argv, const int *i
 				 POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 	sigemptyset(&signals);
 	posix_spawnattr_setsigmask(&attributes, &signals);
-	/* SIGINT and SIGHUP must be able to end recorded commands, but may be
-	 * ignored here: a shell ignores SIGINT for background processes, and
-	 * 'trace-ctl cluster node' ignores SIGHUP. */
+	/* SIGINT and SIGHUP must be able to end recorded commands, but may be ignored here: a shell
+	 * ignores SIGINT for background processes, and 'trace-ctl cluster node' ignores SIGHUP. */
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGHUP);
 	sigaddset(&signals, SIGPIPE);

@@ -13,8 +13,7 @@
 #include "send_files.h"
 
 #define CHUNK		(128 << 10)	/* size of the buffers for file data, bytes */
-/* At level 1, zlib is as fast as a network of 1 Gbit/s. At higher levels,
- * packets of events become hardly smaller. */
+/* At level 1, zlib is as fast as a network of 1 Gbit/s. Higher levels hardly reduce the size. */
 #define LEVEL		1
 
 /* ---- sending ------------------------------------------------------------------ */

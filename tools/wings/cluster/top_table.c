@@ -55,7 +55,8 @@ static json_t *node_row(const struct cluster_node *n, __s64 now_ns)
 		"clock", text(ctl_json_string(s, "clock")),
 		"offset_ns", tsct_json_real(offset_ns),
 		"error_ns", figure(s, "error_ns"), "source", text(ctl_json_string(link, "name")),
-		"delay_ns", figure(link, "delay_ns"), "largest_bound", false, "longest_delay", false));
+		"delay_ns", figure(link, "delay_ns"), "largest_bound", false,
+		"longest_delay", false));
 	return row;
 }
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# The page of `cluster live`, and the shared library that serves it: if that is missing, the
-# command names its package.
+# The page of `cluster live`. A shared library serves it; without this library, the command
+# prints the name of the library's package.
 WING_PKGS += zlib
 MICROHTTPD := $(shell pkg-config --exists libmicrohttpd && readelf -d \
 	"$$(pkg-config --variable=libdir libmicrohttpd)/libmicrohttpd.so" | \
@@ -13,8 +13,8 @@ $(GEN)/live_page_made.h: $(LIVE_STYLE) $(LIVE_SCRIPT) $(LIVE_HTML) Makefile
 	@mkdir -p $(@D)
 	$(Q)$(call page_header,live,$(LIVE_STYLE),$(LIVE_SCRIPT),$(LIVE_HTML))
 $(O)/tools/wings/cluster/live/http.o: $(GEN)/live_page_made.h
-$(O)/tools/wings/cluster/live/http.o: CPPFLAGS += $(if $(MICROHTTPD),-DTSCT_MICROHTTPD='"$(MICROHTTPD)"' \
-	$(shell pkg-config --cflags libmicrohttpd))
+$(O)/tools/wings/cluster/live/http.o: CPPFLAGS += $(if $(MICROHTTPD), \
+	-DTSCT_MICROHTTPD='"$(MICROHTTPD)"' $(shell pkg-config --cflags libmicrohttpd))
 
 ifeq ($(MICROHTTPD),)
 all: no-page

@@ -26,7 +26,8 @@ static const struct argp_option options[] = {
 	  " and end of a span, as stat does; may be repeated", 0 },
 	{ "all", 'a', NULL, 0, "print all figures, also those that did not change", 0 },
 	{ "seed", KEY_SEED, "N", 0, "seed of the random resamples (default: 1)", 0 },
-	{ "json", OPTION_FLAG(struct compare_job, json), NULL, 0, "print JSON, with all figures", 0 },
+	{ "json", OPTION_FLAG(struct compare_job, json), NULL, 0,
+	  "print JSON, with all figures", 0 },
 	{ 0 }
 };
 
@@ -75,7 +76,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	options, parse_option, "A B",
 	"Compare the spans and system calls of two recordings: number, rate, and mean and"
-	" percentiles of lengths. Prints what changed by more than noise, with 95 % confidence for"
+	" percentiles of lengths. Prints the changes that exceed noise, with 95 % confidence for"
 	" all comparisons together, the largest change first."
 	"\vThe exit status is 0, or 1 if A or B cannot be read, 2 for wrong usage, 3 if events are"
 	" missing from one of them.", filter_children, NULL, NULL
@@ -114,11 +115,11 @@ static int add_rows(struct compare_job *j, const struct compare_spans *a,
 	return err;
 }
 
-/* Returns the size of a change. A change to half has the same size as a change to double. */
+/* Returns the size of a change. Halving a figure has the same size as doubling it. */
 static double effect(const struct compare_row *row)
 {
-	return row->result.ratio > 0 && row->result.ratio < INFINITY ? fabs(log(row->result.ratio)) :
-		INFINITY;
+	return row->result.ratio > 0 && row->result.ratio < INFINITY ?
+		fabs(log(row->result.ratio)) : INFINITY;
 }
 
 static const char *name_of(const struct compare_row *row)
@@ -177,8 +178,8 @@ static int read_side(struct compare_job *j, int i)
 				*side->x.why ? side->x.why : strerror(-err));
 	side->lost = view_print_missing(side->x.trace) == EXIT_LOST;
 	if (side->lost)
-		ctl_error("%s: events are missing: the numbers and rates of its spans are not compared",
-			  j->dirs[i]);
+		ctl_error("%s: events are missing: the numbers and rates of its spans are not"
+			  " compared", j->dirs[i]);
 	return EXIT_DONE;
 }
 

@@ -16,11 +16,11 @@
 
 #define COMPARE_BLOCKS		128	/* maximum number of blocks of a recording's time */
 #define COMPARE_RESAMPLES	1000
-#define COMPARE_CONFIDENCE	0.95	/* of all comparisons together */
+#define COMPARE_CONFIDENCE	0.95	/* confidence of all comparisons together */
 
 enum compare_figure {
 	COMPARE_COUNT, COMPARE_RATE,
-	COMPARE_MEAN, COMPARE_P50, COMPARE_P90, COMPARE_P99,	/* of lengths */
+	COMPARE_MEAN, COMPARE_P50, COMPARE_P90, COMPARE_P99,	/* lengths of spans */
 	COMPARE_FIGURES
 };
 
@@ -34,19 +34,19 @@ struct compare_cell {
 /* A recording's time, cut into blocks of equal length, and resamples of the blocks */
 struct compare_blocks {
 	double seconds;
-	__u32 nr;		/* 1 to COMPARE_BLOCKS */
-	__u8 *draws;		/* draws[resample * nr + block] */
+	__u32 nr;		/* number of blocks, 1 to COMPARE_BLOCKS */
+	__u8 *draws;		/* how often a block was drawn, by resample * nr + block */
 };
 
 /* Figures of the spans of one name in one recording, with the figures' noise */
 struct compare_estimate {
 	__u64 nr;		/* number of spans with a known length */
-	double value[COMPARE_FIGURES];	/* number, number per second, ns */
+	double value[COMPARE_FIGURES];	/* count; rate per second; lengths, ns */
 	double noise[COMPARE_FIGURES];	/* standard error of the figure's logarithm */
 	__u32 blocks;		/* number of all blocks */
 	__u32 used_blocks;	/* number of blocks that have spans with a known length */
 	/* Reasons why figures cannot be compared: */
-	bool unrecorded;	/* these kernel events were not requested */
+	bool unrecorded;	/* recording these kernel events was not requested */
 	bool lost;		/* events are missing, so numbers are too small */
 	bool unknown;		/* a span between nodes has an unknown error bound */
 	double error_ns;	/* largest error bound of the length of a span between nodes, ns */
@@ -58,13 +58,13 @@ enum compare_outcome {
 	COMPARE_BELOW_BOUND,	/* the change exceeds the noise, but not the clocks' errors */
 	COMPARE_SAME,		/* no change beyond noise */
 	COMPARE_FEW,		/* too few spans, or too few blocks that have spans */
-	COMPARE_UNRECORDED, COMPARE_LOST, COMPARE_UNKNOWN,	/* as of compare_estimate */
+	COMPARE_UNRECORDED, COMPARE_LOST, COMPARE_UNKNOWN,	/* flags in compare_estimate */
 	COMPARE_OUTCOMES
 };
 
 struct compare_result {
 	enum compare_outcome outcome;
-	double ratio;		/* B / A */
+	double ratio;		/* figure of recording B / figure of A */
 	double low, high;	/* confidence interval of the ratio; NaN: unknown */
 };
 
@@ -79,7 +79,7 @@ int compare_draw(struct compare_blocks *blocks, __u64 seed);
 void compare_estimate_make(const struct compare_blocks *blocks, struct compare_cell *cells,
 			   __u32 nr, __u64 max_ns, struct compare_estimate *ret);
 
-/* Returns COMPARE_SAME if a figure of two recordings can be compared; else why it cannot. */
+/* Returns COMPARE_SAME if a figure of two recordings can be compared; else the reason why not. */
 enum compare_outcome compare_possible(const struct compare_estimate *a,
 				      const struct compare_estimate *b, enum compare_figure figure);
 
@@ -93,22 +93,23 @@ struct compare_result compare_judge(const struct compare_estimate *a,
 /* Spans or calls of one name in one recording */
 struct compare_spans {
 	char *name;
-	bool is_call, compat, kernel;	/* kernel: flag: kernel events */
+	bool is_call, compat, kernel;	/* kernel: the spans consist of kernel events */
 	struct tsct_index index;	/* maps (length, block) to the index of the cell */
 	struct compare_cell *cells;
 	__u32 nr_cells;
-	__u64 max_ns, error_ns;		/* error_ns: UINT64_MAX: unknown */
-	__u64 why[TSCT_SPAN_WHYS];	/* number of spans by reason */
+	/* length of the longest span; largest error bound of a length, UINT64_MAX: unknown */
+	__u64 max_ns, error_ns;
+	__u64 why[TSCT_SPAN_WHYS];	/* numbers of spans, by enum tsct_span_why */
 	struct compare_estimate estimate;
 };
 
 struct compare_side {
-	struct tsct_export x;		/* first: callbacks get its address */
+	struct tsct_export x;		/* must be first: callbacks get its address */
 	const struct compare_job *job;
 	struct tsct_filter where;
 	struct tsct_selection selection;
-	__u64 width_ns;			/* of a block */
-	__s64 begin_ns;			/* of the first block */
+	__u64 width_ns;			/* length of a block */
+	__s64 begin_ns;			/* begin of the first block */
 	struct compare_blocks blocks;
 	bool lost;
 	struct tsct_index names;	/* maps hash of name, is_call, compat to index in `spans` */
@@ -142,7 +143,7 @@ struct compare_job {
 	const char *dirs[2];
 	struct compare_side sides[2];
 	struct tsct_filter filter;
-	struct tsct_export pairs;	/* only its pairs */
+	struct tsct_export pairs;	/* holds the pairs of --pair */
 	const char **names;		/* wanted names; nr_names 0: all */
 	__u32 nr_names;
 	__u64 seed;

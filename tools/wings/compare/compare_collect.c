@@ -16,7 +16,8 @@
 
 /* ---- cells -------------------------------------------------------------------- */
 
-/* Returns the largest length in the same bin of struct tsct_histogram. A bin is 1/128 wide. */
+/* Returns the largest length in the bin of @ns. Bins are those of struct tsct_histogram: the width
+ * of a bin is at most 1/128 of its lengths. */
 static __u64 top_of_bin(__u64 ns)
 {
 	const int up = ns >> 8 ? 56 - __builtin_clzll(ns) : 0;
@@ -101,8 +102,8 @@ static struct compare_spans *find_or_add(struct compare_side *side,
 	if (s || !tsct_array_next(&side->spans, side->nr, sizeof(new)))
 		return s;
 	new.name = strdup(span->name);
-	if (!new.name || tsct_index_add(&side->names, hash_of(span->name, new.is_call, compat), 0) ==
-			 TSCT_INDEX_NONE) {
+	if (!new.name || tsct_index_add(&side->names, hash_of(span->name, new.is_call, compat),
+					0) == TSCT_INDEX_NONE) {
 		free(new.name);
 		return NULL;
 	}
@@ -208,7 +209,8 @@ static int estimate_all(struct compare_side *side)
 			.unknown = s->error_ns == UINT64_MAX, .error_ns = (double)s->error_ns,
 			.rate_error = x->rec->rate_error_ppb / 1e9,
 		};
-		compare_estimate_make(&side->blocks, s->cells, s->nr_cells, s->max_ns, &s->estimate);
+		compare_estimate_make(&side->blocks, s->cells, s->nr_cells, s->max_ns,
+				      &s->estimate);
 		err = output_interrupted() ? -EINTR : 0;
 	}
 	return err;
@@ -255,7 +257,7 @@ void compare_side_free(struct compare_side *side)
 	free(side->blocks.draws);
 	tsct_index_free(&side->names);
 	tsct_selection_free(&side->selection);
-	side->x.filter = (struct tsct_filter) { .from = NULL };	/* it is the job's */
+	side->x.filter = (struct tsct_filter) { .from = NULL };	/* the job owns the filter */
 	tsct_export_free(&side->x);
 	tsct_trace_close(side->x.trace);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds the changes between two recordings that are larger than noise. Noise is how much a figure
- * would differ in another recording of the same program. One recording suffices to estimate it, by
+ * Finds the changes between two recordings that are larger than noise. Noise is the variation of a
+ * figure from one recording of a program to the next. It is estimated from a single recording, by
  * the bootstrap over blocks: the recording's time is cut into up to 128 blocks of equal length, and
  * a resample draws the same number of blocks, with replacement. (E. Carlstein: The use of subseries
  * values for estimating the variance of a general statistic from a stationary sequence, Ann.
@@ -17,7 +17,7 @@
  *	(s_a^2 + s_b^2)^2 / (s_a^4 / (k_a - 1) + s_b^4 / (k_b - 1))
  *
  * degrees of freedom, where k is the number of blocks that have such spans. Each of m comparisons
- * has the confidence 1 - 0.05 / m, so that with 95 % all are right (Bonferroni).
+ * has the confidence 1 - 0.05 / m, so that the confidence of all together is 95 % (Bonferroni).
  */
 #include <errno.h>
 #include <math.h>
@@ -75,8 +75,8 @@ struct compare_sums {
 /* Computes the figures of a resample. @draws: how often the resample has each block; NULL:
  * once. Returns false if there is no span. */
 static bool compute(const struct compare_blocks *blocks, const __u8 *draws,
-		    const struct compare_cell *cells, __u32 nr_cells, const struct compare_sums *sums,
-		    double values[COMPARE_FIGURES])
+		    const struct compare_cell *cells, __u32 nr_cells,
+		    const struct compare_sums *sums, double values[COMPARE_FIGURES])
 {
 	double nr = 0, ns = 0, below = 0, here, rank;
 	__u32 i = 0, block;
@@ -104,7 +104,7 @@ static bool compute(const struct compare_blocks *blocks, const __u8 *draws,
 	return true;
 }
 
-/* Returns the logarithm of a figure. For 0, takes half a span or half a ns. */
+/* Returns the logarithm of a figure. Replaces 0 by 0.5 (half a span, or half a ns). */
 static double log_of(double value)
 {
 	return log(value > 0.5 ? value : 0.5);
@@ -246,7 +246,7 @@ enum compare_outcome compare_possible(const struct compare_estimate *a,
 	return !is_number(figure) && (a->unknown || b->unknown) ? COMPARE_UNKNOWN : COMPARE_SAME;
 }
 
-/* Returns by how much clock errors can change the difference of @figure between @a and @b. */
+/* Returns the error bound of the difference of @figure between @a and @b, due to the clocks. */
 static double bound_of(const struct compare_estimate *a, const struct compare_estimate *b,
 		       enum compare_figure figure)
 {

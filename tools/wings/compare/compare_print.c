@@ -18,12 +18,12 @@ static const struct { const char *key, *text; } outcomes[COMPARE_OUTCOMES] = {
 	[COMPARE_CHANGED] = { "changed", "changed beyond noise" },
 	[COMPARE_BELOW_BOUND] = { "below bound", "changed by less than the clocks' error bounds" },
 	[COMPARE_SAME] = { "same", "no change beyond noise" },
-	[COMPARE_FEW] = { "few", "too few spans, or spans in too few parts of the time" },
-	[COMPARE_UNRECORDED] = { "unrecorded", "not compared: one recorder was not to record these"
-		" events" },
+	[COMPARE_FEW] = { "few", "not compared: too few spans, or spans in too few blocks" },
+	[COMPARE_UNRECORDED] = { "unrecorded", "not compared: one recording was made without these"
+		" kernel events" },
 	[COMPARE_LOST] = { "lost", "not compared: events are missing" },
-	[COMPARE_UNKNOWN] = { "unknown bound", "not compared: the bound between the nodes' clocks is"
-			      " unknown" },
+	[COMPARE_UNKNOWN] = { "unknown bound", "not compared: the bound between the nodes' clocks"
+			      " is unknown" },
 };
 
 /* ---- JSON ---------------------------------------------------------------- */
@@ -85,10 +85,11 @@ json_t *compare_json(const struct compare_job *job)
 				"compat", (row->a ?: row->b)->compat,
 				"a", json_whys(row->a), "b", json_whys(row->b)));
 	}
-	return json_pack("{so so sI sf sI si so so}", "a", json_side(job, 0), "b", json_side(job, 1),
-			 "seed", (json_int_t)job->seed, "confidence", COMPARE_CONFIDENCE,
-			 "comparisons", (json_int_t)job->comparisons, "resamples", COMPARE_RESAMPLES,
-			 "figures", rows, "spans", spans);
+	return json_pack("{so so sI sf sI si so so}", "a", json_side(job, 0),
+			 "b", json_side(job, 1), "seed", (json_int_t)job->seed,
+			 "confidence", COMPARE_CONFIDENCE,
+			 "comparisons", (json_int_t)job->comparisons,
+			 "resamples", COMPARE_RESAMPLES, "figures", rows, "spans", spans);
 }
 
 /* ---- text ---------------------------------------------------------------- */
@@ -204,8 +205,8 @@ void compare_print(const struct compare_job *job)
 
 	print_side(job, 0);
 	print_side(job, 1);
-	printf("%llu comparisons, %.0f %% confidence for all together; seed %llu, %d resamples of %u"
-	       " and %u blocks\n\n", job->comparisons, COMPARE_CONFIDENCE * 100, job->seed,
+	printf("%llu comparisons, %.0f %% confidence for all together; seed %llu, %d resamples of"
+	       " %u and %u blocks\n\n", job->comparisons, COMPARE_CONFIDENCE * 100, job->seed,
 	       COMPARE_RESAMPLES, job->sides[0].blocks.nr, job->sides[1].blocks.nr);
 	for (outcome = 0; outcome < COMPARE_OUTCOMES; outcome++)
 		print_outcome(job, outcome);

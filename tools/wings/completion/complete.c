@@ -17,7 +17,7 @@
 #include "tools/common/cmd.h"
 #include "tools/common/options.h"
 
-/* Words after the command's name; the last one is to be completed */
+/* Words after the command's name; the last word is to be completed */
 static struct {
 	char **words;
 	int nr;
@@ -80,7 +80,7 @@ static void suggest_groups(const struct word *word)
 	tracefs_list_free(systems);
 }
 
-/* Reads only the names of events, as reading their fields takes seconds. */
+/* Reads only the names of events, because reading their fields takes seconds. */
 static void suggest_events(const struct word *word)
 {
 	const char *colon = strchr(word->text, ':');
@@ -243,7 +243,7 @@ static void add_options(const struct argp *argp)
 		add_options(child->argp);
 }
 
-/* Returns the option `real` of @word, "--name" or "--name=value", or NULL if it is unknown. */
+/* Returns `real` of the option that @word names ("--name" or "--name=value"); NULL: unknown */
 static const struct argp_option *find_long(const char *word)
 {
 	const size_t len = strcspn(word + 2, "=");
@@ -439,10 +439,8 @@ static void suggest_commands(const char *word)
 			print_candidate("", (*c)->name, (*c)->summary);
 }
 
-/*
- * Prints candidates for the last of the words that follow "trace-ctl" in a shell. The first
- * argument is the command's name.
- */
+/* Prints candidates for the last of the words that follow "trace-ctl" in a shell. The first
+ * argument is the command's name. */
 static int cmd___complete(int argc, char **argv)
 {
 	char **words = argv + 1;
@@ -463,7 +461,8 @@ static int cmd___complete(int argc, char **argv)
 	line.nr = nr - 1;
 	options_describe = describe_options;
 	/* Only `cluster` has subcommands with options of their own. */
-	return describe_command(command, nr > 2 && !strcmp(command->name, "cluster") ? words[1] : NULL);
+	return describe_command(command, nr > 2 && !strcmp(command->name, "cluster") ? words[1] :
+				NULL);
 }
 
 COMMAND(1001, __complete, NULL);

@@ -5,7 +5,7 @@
 _trace_ctl()
 {
 	local IFS=$' \t\n' words line word cut reply value
-	# COMP_LINE, not COMP_WORDS, which bash splits at ':' and '='
+	# Uses COMP_LINE, because bash splits COMP_WORDS at ':' and '='.
 	line=${COMP_LINE:0:COMP_POINT}
 	read -r -a words <<<"$line"
 	[[ $line != *[[:blank:]] ]] || words+=("")

@@ -35,7 +35,6 @@ extern uint64_t bt_field_blob_get_length(const bt_field *) __attribute__((weak))
 extern const uint8_t *bt_field_blob_get_data_const(const bt_field *) __attribute__((weak));
 #define CTF_TYPE_BLOB	((bt_field_class_type)(1ULL << 29))	/* BT_FIELD_CLASS_TYPE_BLOB */
 
-/* Options of the command line */
 #define CTF_DIRS_MAX	64
 struct ctf_options {
 	const char *dir[CTF_DIRS_MAX];	/* state directories with histories */
@@ -79,7 +78,7 @@ struct ctf_paths {
 		/* index of the first directory of the same trace, which is identified
 		 * by its UUID: a tracer that rotates a trace begins a new directory */
 		__u32 first;
-		char uuid[37];	/* "": none */
+		char uuid[37];	/* UUID of the trace; "": none */
 		bool ctf2;
 	} *all;
 	__u32 nr;
@@ -102,17 +101,17 @@ const char *ctf_foreign_kind(const char *path);
 /* The node on which a trace was recorded */
 struct ctf_node {
 	struct ctf_job *job;
-	struct ctf_status *status;	/* of the job */
+	struct ctf_status *status;	/* status of the job */
 	char host[TSCT_NODE_NAME_MAX];	/* "": unknown */
 	char tracer[64];
 	__u8 boot_id[16];
 	bool has_boot;
-	struct tsct_history *history;	/* NULL: none */
-	char why[640];			/* reason why there is none */
-	__u64 unknown, ambiguous, extrapolated;	/* numbers of such times */
+	struct tsct_history *history;	/* history of the boot; NULL: none */
+	char why[640];			/* reason why there is no history */
+	/* numbers of times that are unknown, ambiguous or extrapolated */
+	__u64 unknown, ambiguous, extrapolated;
 };
 
-/* A clock of a trace */
 struct ctf_clock {
 	const bt_clock_class *class;
 	char name[64];
@@ -156,7 +155,7 @@ struct ctf_file *ctf_writer_file(struct ctf_writer *w, const char *channel, __u3
 /* Appends an event to a file. Returns 0 or -errno. */
 int ctf_writer_event(struct ctf_writer *w, struct ctf_file *file, const bt_event *event,
 		     struct ctf_time *time);
-/* Stores a time, which the recording covers then, for a trace that may have no events. */
+/* Extends the time that the recording covers to @time, even if the trace has no events. */
 void ctf_writer_note(struct ctf_writer *w, const struct ctf_time *time);
 /* Counts @nr events that were lost after the last event of @file. Returns 0 or -errno. */
 int ctf_writer_lose(struct ctf_file *file, __u64 nr);

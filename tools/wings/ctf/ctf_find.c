@@ -119,7 +119,7 @@ static int search(struct ctf_paths *p, const char *path, int depth)
 		    (size_t)snprintf(below, sizeof(below), "%s/%s", path, names[i]->d_name) >=
 		    sizeof(below))
 			continue;
-		/* libbabeltrace2 follows symbolic links to files, and ignores all but files. */
+		/* libbabeltrace2 follows symbolic links to files, and reads only regular files. */
 		if (is_trace ? stat(below, &st) : lstat(below, &st)) {
 			if (is_trace)
 				err = note_unreadable(p, below, errno);

@@ -34,7 +34,7 @@ struct ctf_stream {
 
 struct reader {
 	struct ctf_job *job;
-	struct ctf_status *status;	/* of the job */
+	struct ctf_status *status;	/* status of the job */
 	struct ctf_node node;
 	struct ctf_writer *writer;
 	struct ctf_stream *streams;
@@ -232,7 +232,8 @@ static int handle(struct reader *r, struct ctf_stream *s, const bt_message *mess
 		if (bt_stream_class_packets_have_beginning_default_clock_snapshot(class)) {
 			at = bt_message_packet_beginning_borrow_default_clock_snapshot_const(
 				message);
-			r->some_value = r->some_clock ? r->some_value : bt_clock_snapshot_get_value(at);
+			r->some_value = r->some_clock ? r->some_value :
+				bt_clock_snapshot_get_value(at);
 			r->some_clock = r->some_clock ?: s->clock;
 		}
 		return begin_packet(r, s, packet);
@@ -678,11 +679,13 @@ static int finish(struct reader *r)
 	} notes[] = {
 		{ r->unknown_losses, "losses of an unknown number of events" },
 		{ r->lost_packets, "packets were lost, with an unknown number of events" },
-		{ r->no_cpu, "packets state no possible CPU: their events are shown on CPU 0" },
+		{ r->no_cpu, "packets state an invalid CPU number: their events are shown on"
+			" CPU 0" },
 		{ r->node.unknown, "times have no error bound" },
 		{ r->node.ambiguous, "times are ambiguous, as CLOCK_REALTIME was set back: their"
 			" bounds contain all possible times" },
-		{ r->node.extrapolated, "times are after the last recorded sample of the node's clock" },
+		{ r->node.extrapolated, "times are after the last recorded sample of the node's"
+			" clock" },
 	};
 	struct ctf_status *s = r->status;
 	struct ctf_time time;

@@ -25,7 +25,7 @@ struct error_span {
 /* A channel: the streams of one name. CTF has no channel names, but tracers name files by them. */
 struct channel {
 	char name[TSCT_NAME_MAX];
-	struct tsct_event_def **defs;	/* by number */
+	struct tsct_event_def **defs;	/* event definitions, by number */
 	__u32 nr_defs;
 	struct tsct_index by_class;	/* maps event class to its definition's number, plus 1 */
 	struct tsct_index by_hash;	/* maps definition's (hash, n) to its number, plus 1 */
@@ -105,7 +105,7 @@ struct ctf_file *ctf_writer_file(struct ctf_writer *w, const char *name, __u32 c
 	}
 	f->channel = channel;
 	f->cpu = cpu;
-	/* As tsct_recording_file() names it */
+	/* The same name as from tsct_recording_file() */
 	snprintf(f->name, sizeof(f->name), "%s_n0_%u", w->channels[channel].name, cpu);
 	tsct_stream_writer_init(&f->out, &(struct tsct_stream_writer_file) {
 		.dirfd = w->dirfd, .name = f->name, .uuid = w->uuid, .stream_id = channel,
@@ -211,7 +211,8 @@ int ctf_writer_event(struct ctf_writer *w, struct ctf_file *f, const bt_event *e
 		return -ENOMEM;
 	if (!tsct_stream_writer_started(&f->out))
 		ret = tsct_stream_writer_start(&f->out, time->tick);
-	/* Raises a tick below the last one: the history's lines meet only within their bounds. */
+	/* Raises a tick that is below the last one: where two lines of the history meet, times may
+	 * decrease by less than their bounds. */
 	raise = tsct_stream_writer_last(&f->out);
 	raise = raise > time->tick ? raise - time->tick : 0;
 	if (raise) {
@@ -266,7 +267,7 @@ static int describe_streams(struct ctf_writer *w, struct tsct_recording *rec)
 		rec->locations[i].cpu = (__u32)cpus[i];
 	for (i = 0; i < w->nr_channels && !err; i++)
 		err = min(tsct_recording_add_stream(rec, w->channels[i].name), 0);
-	/* A recording has a channel. */
+	/* A recording has at least one channel. */
 	if (!err && !w->nr_channels)
 		err = min(tsct_recording_add_stream(rec, "ctf"), 0);
 	free(cpus);
@@ -413,7 +414,7 @@ int ctf_writer_finish(struct ctf_writer *w, const struct ctf_node *node, bool cu
 		ctf_note(w->job->status, "%llu times were earlier than those of preceding events,"
 			 " by up to %.3f us, and were raised; their bounds allow for that",
 			 (unsigned long long)w->raised, (double)w->raise_max / 1e3);
-	return err ? ctf_fail(w->job->status, err, "the recording made of it: %s",
+	return err ? ctf_fail(w->job->status, err, "cannot write its recording: %s",
 			      strerror(-err)) : 0;
 }
 

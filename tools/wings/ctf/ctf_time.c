@@ -48,7 +48,8 @@ static int load_history(struct ctf_node *node)
 	} while (err && ++i < o->nr_dirs);
 	if (err)
 		snprintf(node->why, sizeof(node->why), "no history of the clocks of boot %s of %s"
-			 " is in %.150s%s (%s)", boot, *node->host ? node->host : "an unnamed host", path,
+			 " is in %.150s%s (%s)", boot, *node->host ? node->host :
+			 "an unnamed host", path,
 			 o->nr_dirs > 1 ? " nor in the other directories" : "", why);
 	if (err)
 		return 0;
@@ -164,8 +165,8 @@ static int check_timeline(struct ctf_node *node, const struct tsct_history_time 
 	    t->cluster_master == wanted->master && t->cluster_timeline == wanted->number)
 		return 0;
 	s->off_timeline = true;
-	return ctf_fail(s, -EINVAL, "the history has no time of its events on the cluster's"
-			" timeline %u of node %016llx", wanted->number, wanted->master);
+	return ctf_fail(s, -EINVAL, "the history cannot convert its times to timeline %u of"
+			" cluster master %016llx", wanted->number, wanted->master);
 }
 
 /* Compares the clock's offset to CLOCK_REALTIME, as the trace states, with the history. */
@@ -184,16 +185,16 @@ static int check_offset(struct ctf_node *node, struct ctf_clock *c, __s64 lo,
 		stated > t->real_hi_ns ? stated - t->real_hi_ns : 0;
 	if (off <= OFFSET_MAX_NS || node->job->force)
 		return 0;
-	return ctf_fail(node->status, -EINVAL, "clock '%s' is %.3f s from that of the"
-			" node's history: it was recorded in a time namespace, or CLOCK_REALTIME"
-			" was set after tracing began; use --force to take the history's", c->name,
+	return ctf_fail(node->status, -EINVAL, "clock '%s' differs by %.3f s from the node's"
+			" history: it was recorded in a time namespace, or CLOCK_REALTIME was set"
+			" after tracing began; use --force to use the history's time", c->name,
 			(double)(stated < t->real_lo_ns ? -off : off) / 1e9);
 }
 
 static const char *reason(const struct ctf_node *node, const struct ctf_clock *c, int err)
 {
 	if (c->clock < 0)
-		return "its name is of no clock of the kernel; name the clock with --clock";
+		return "its name is not that of a kernel clock; name the clock with --clock";
 	if (!node->has_boot)
 		return "the trace does not state its boot; name it with --boot";
 	if (!node->history)

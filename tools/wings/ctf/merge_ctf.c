@@ -37,8 +37,8 @@ enum { KEY_HISTORY = 0x4000, KEY_BOOT, KEY_CLOCK };
 static struct ctf_options ctf_options = { .clock = -1 };
 
 static const struct argp_option ctf_option_list[] = {
-	{ "history", KEY_HISTORY, "DIR", 0, "CTF traces: tsctraced's state directory, or a copy, with"
-	  " the history of a node's clocks (default: " NODE_HISTORY_STATE_DIR ", or"
+	{ "history", KEY_HISTORY, "DIR", 0, "CTF traces: tsctraced's state directory, or a copy,"
+	  " with the history of a node's clocks (default: " NODE_HISTORY_STATE_DIR ", or"
 	  " $TSCTRACE_RUN_DIR); may be repeated", 0 },
 	{ "boot", KEY_BOOT, "ID", 0, "CTF traces: boot of all traces, even if they state one", 0 },
 	{ "clock", KEY_CLOCK, "CLOCK", 0, "CTF traces: clock of traces that name no kernel clock:"
@@ -59,8 +59,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_BOOT:
 		if (!node_history_parse_boot(arg, boot))
-			argp_error(state, "--boot: '%s': not a boot id; give 32 hexadecimal digits, as"
-				   " 'trace-ctl time --list' prints them", arg);
+			argp_error(state, "--boot: '%s': not a boot id; give 32 hexadecimal digits,"
+				   " as 'trace-ctl time --list' prints them", arg);
 		ctf_options.boot = arg;
 		return 0;
 	case KEY_CLOCK:
@@ -131,7 +131,6 @@ int merge_find_ctf(struct merge_input *in)
 
 /* ---- one trace ---------------------------------------------------------------------------- */
 
-/* State of a merge with CTF traces */
 struct ctf_merge {
 	const struct merge *m;
 	struct merge_input *input;	/* inputs of the final merge: recordings only */
@@ -269,7 +268,7 @@ static int convert_all(struct ctf_merge *w)
 		err = convert(w, i);
 		if (err != -EAGAIN)
 			continue;
-		/* By each node's own clock */
+		/* Converts all inputs again, by each node's own clock. */
 		w->cluster = false;
 		memset(&w->timeline, 0, sizeof(w->timeline));
 		err = 0;

@@ -6,6 +6,7 @@ else
 SRCS := $(filter-out wings/ctf/%,$(SRCS))
 all: no-ctf
 no-ctf:
-	@echo "  without merging of LTTng's and other CTF traces (no babeltrace2; install libbabeltrace2-dev)"
+	@echo "  without merging of LTTng's and other CTF traces (no babeltrace2;" \
+		"install libbabeltrace2-dev)"
 .PHONY: no-ctf
 endif

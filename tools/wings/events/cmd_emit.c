@@ -26,7 +26,7 @@ struct emit_options {
 	const char *channel;
 	unsigned int kind;
 	bool is_stdin;
-	char **words;			/* NAME, KEY=VALUE... */
+	char **words;			/* arguments NAME, KEY=VALUE... */
 	unsigned int nr_words;
 };
 
@@ -35,7 +35,7 @@ struct emit_event {
 	struct emit_event *next;
 	unsigned int kind;
 	int id;
-	char text[];			/* name, NUL, fields */
+	char text[];			/* name, NUL, text of the fields */
 };
 
 struct emit_session {
@@ -47,7 +47,7 @@ struct emit_session {
 	unsigned long emitted, lost, refused, failed;
 };
 
-/* Returns the kind with a name, or -1. SEND and RECEIVE are no kinds for a shell. */
+/* Returns the kind with a name, or -1. A shell cannot write events of kind SEND or RECEIVE. */
 static int find_kind(const char *name)
 {
 	unsigned int i;
@@ -63,8 +63,8 @@ static int find_kind(const char *name)
 static const struct argp_option options[] = {
 	{ "channel", 'c', "CHANNEL", 0, "channel to write to (default: $TSCTRACE_CHANNEL,"
 	  " or 'default')", 0 },
-	{ "kind", KEY_KIND, "instant|begin|end|counter", 0, "kind of the event: instant (default), begin, end"
-	  " or counter", 0 },
+	{ "kind", KEY_KIND, "instant|begin|end|counter", 0,
+	  "kind of the event: instant (default), begin, end or counter", 0 },
 	{ "stdin", OPTION_FLAG(struct emit_options, is_stdin), NULL, 0,
 	  "read events from standard input, one a line: NAME"
 	  " KEY=VALUE...; a first word @KIND sets the kind of this line", 0 },

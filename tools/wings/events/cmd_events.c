@@ -41,10 +41,10 @@ struct events_options {
 /* Result of the requests so far */
 struct events_result {
 	json_t *json;
-	bool *matched;			/* by pattern: flag: an event's name matches */
+	bool *matched;			/* flags by pattern: an event's name matches it */
 	unsigned int programs;		/* number of programs that answered */
 	unsigned int events;		/* number of events listed or switched */
-	unsigned int failed, unlisted;	/* numbers of programs that failed; that listed no events */
+	unsigned int failed, unlisted;	/* numbers of programs: failed; did not list their events */
 	bool quiet;			/* flag: print no errors of programs */
 	unsigned int others;		/* number of programs that belong to other users */
 };
@@ -52,8 +52,8 @@ struct events_result {
 /* ---- command line -------------------------------------------------------- */
 
 static const struct argp_option options[] = {
-	{ "pid", 'p', "PID", 0, "only this process; may be repeated (default: in"
-	  " this network namespace, all programs of this user, or for root of all users)", 0 },
+	{ "pid", 'p', "PID", 0, "only this process; may be repeated (default: all programs of"
+	  " this user, or as root of all users, in this network namespace)", 0 },
 	{ "json", OPTION_FLAG(struct events_options, json), NULL, 0, "list: print JSON", 0 },
 	{ 0 }
 };
@@ -273,7 +273,6 @@ static void enter_network(pid_t pid)
 	close(fd);
 }
 
-/* Sends the request to the selected programs. */
 static void call_all(const struct events_options *o, const char *request,
 		     struct events_result *result)
 {

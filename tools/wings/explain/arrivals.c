@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * The messages that ended the waits of threads. A program's receive event comes from the thread
- * that waited, after its wait; only messages from other nodes count, as within a node the waker is
- * known. A packet's receive event comes from the kernel, in an interrupt during any thread's run;
- * soon after, this interrupt wakes the waiting thread on the same CPU, with no switch, system call
- * or program's event between. With PREEMPT_RT, a switch can come between: the packets of the
- * interrupted thread are kept until it has the CPU again. PREEMPT_RT is known from the kernel's
- * name; if the name does not show it, some packets are shown as wakings by a thread or an
+ * Finds the messages that ended the waits of threads. A program writes its receive event in the
+ * thread that waited, after the wait. Only such messages from other nodes are used, because within
+ * a node the waker is known. The kernel writes a packet's receive event in an interrupt, while any
+ * thread runs. Soon after, the interrupt wakes the waiting thread on the same CPU; no switch,
+ * system call or program's event comes between. With PREEMPT_RT, a switch may come between, so the
+ * packets of the interrupted thread are kept until it has the CPU again. PREEMPT_RT is recognized
+ * by the kernel's name; without that, some messages are shown as wakings by a thread or an
  * interrupt.
  */
 #include <errno.h>
@@ -18,14 +18,14 @@
 #include "lib/syscalls/syscalls.h"
 
 #define SOON_NS		100000000	/* longest time from a packet to the event it causes, ns */
-#define NR_HELD		64	/* packets of at most so many threads are kept */
+#define NR_HELD		64	/* largest number of threads whose packets are kept */
 
 /* The last packets that a CPU received and sent, unless the CPU did something else since */
 struct arrivals_cpu {
 	__u32 received;		/* index of the message, plus 1; 0: none */
-	__u64 tick;		/* of the receive event */
+	__u64 tick;		/* tick of the receive event */
 	__u64 sent;		/* number of the send; 0: none */
-	__u64 sent_tick;
+	__u64 sent_tick;	/* tick of the send event */
 };
 
 /* Properties of a node's recording */
@@ -40,9 +40,9 @@ struct arrivals_held {
 	struct arrivals_cpu cpu;
 };
 
-/* Callback of messages: stores the send of a message that was received during a span. send->row:
- * ID of the sending thread; send->number: as in arrivals->nr_sends; receive->number: the message's
- * index plus 1; receive->bytes: flag: the message is a packet */
+/* Callback: stores the send of a message that was received during a span. send->row: ID of the
+ * sending thread; send->number: as in arrivals->nr_sends; receive->number: the message's index plus
+ * 1; receive->bytes: flag: the message is a packet */
 static int match(void *arg, const struct tsct_message_end *send,
 		 const struct tsct_message_end *receive)
 {
@@ -168,7 +168,6 @@ static void take_switch(struct explain_job *j, const struct tsct_export_event *e
 		held[j->arrivals.nr_held++ % NR_HELD] = old;
 }
 
-/* Returns true if event @ev comes soon after @tick. */
 static bool is_soon(const struct explain_job *j, const struct tsct_export_event *ev, __u64 tick)
 {
 	return ev->ns - tsct_export_time(j->walk, tick) <= SOON_NS;
@@ -223,7 +222,7 @@ int explained_event(struct explain_job *j, const struct tsct_export_event *ev)
 		take_switch(j, ev);
 	else if (!kernel || call)
 		*cpu = (struct arrivals_cpu) { .sent = 0 };
-	/* TCP sent the last packet again. (A packet without data would have no send event.) */
+	/* TCP sent the CPU's last packet again. A packet without data would have no send event. */
 	else if (cpu->sent && !strcmp(def->def->name, EXPLAIN_RESENT) &&
 		 is_soon(j, ev, cpu->sent_tick))
 		return tsct_array_add(&j->arrivals.resent, &j->arrivals.nr_resent, &cpu->sent,

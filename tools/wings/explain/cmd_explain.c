@@ -25,8 +25,8 @@ enum { KEY_SPAN = 256, KEY_SLOWEST, KEY_PAIR };
 static const struct argp_option options[] = {
 	{ "slowest", KEY_SLOWEST, "NAME", 0, "explain the slowest spans or system calls of this"
 	  " name; NAME may have wildcards", 0 },
-	{ "span", KEY_SPAN, "NAME[:ID]", 0, "explain the first ones of this name, or those of which"
-	  " a field of the begin event has the value ID", 0 },
+	{ "span", KEY_SPAN, "NAME[:ID]", 0, "explain the first spans and calls of this name, or"
+	  " those whose begin event has a field with the value ID", 0 },
 	{ "count", 'n', "N", 0, "explain N spans (default: 3)", 0 },
 	{ "pair", KEY_PAIR, "BEGIN:END[:KEY]", 0, "also take two events of any kind as the begin"
 	  " and end of a span, as stat does; may be repeated", 0 },
@@ -152,8 +152,7 @@ static void choose(struct explain_job *j)
 	j->nr = min(j->nr, j->wanted);
 }
 
-/* Adds a span. Keeps up to twice the requested number of spans, so that they are rarely
- * sorted. */
+/* Adds a span. Keeps up to twice the requested number of spans, so that sorting is rare. */
 static int take_span(struct tsct_export *x, const struct tsct_closed_span *span)
 {
 	struct explain_job *j = (struct explain_job *)x;
@@ -229,7 +228,6 @@ static int read_states(struct explain_job *j)
 
 /* ---- the command --------------------------------------------------------- */
 
-/* Returns true if the recording has switches of threads. */
 static bool has_switches(const struct tsct_export *x)
 {
 	__u32 i;
@@ -259,9 +257,9 @@ static int run(struct explain_job *j)
 	err = err ?: tsct_export_walk(x, x->trace, &x->threads, NULL);
 	choose(j);
 	if (!err && !j->nr)
-		return ctl_fail(EXIT_FAILED, "%s: no span or system call '%s'%s%s of known length%s%s%s"
-				"; 'trace-ctl stat --spans --calls' lists them", j->dir, j->name,
-				j->id ? " with a value " : "", j->id ?: "",
+		return ctl_fail(EXIT_FAILED, "%s: no span or system call '%s'%s%s of known length"
+				"%s%s%s; 'trace-ctl stat --spans --calls' lists them", j->dir,
+				j->name, j->id ? " with a value " : "", j->id ?: "",
 				*j->near ? "; did you mean '" : "", j->near, *j->near ? "'?" : "");
 	err = err ?: read_states(j);
 	progress_clear(&j->progress);
@@ -293,4 +291,4 @@ static int cmd_explain(int argc, char **argv)
 	return ret;
 }
 
-COMMAND(163, explain, "split spans and calls: on CPU, runnable, blocked, and woken by whom");
+COMMAND(163, explain, "split spans and calls: on CPU, runnable, blocked; show each waker");

@@ -77,7 +77,7 @@ static struct path_row *get_row(struct path_states *s, __u32 node, __u32 tid)
 
 bool path_wants(const struct path_states *s, __u64 from, __u64 until)
 {
-	/* s->times[at - 1] is the last one that begins before @until */
+	/* s->times[at - 1] is the last time that begins before @until. */
 	const size_t at = until ? tsct_array_up_to(&s->times->begin, s->nr_times,
 						   sizeof(*s->times), until - 1) : 0;
 
@@ -274,7 +274,7 @@ static struct path_part no_part(__u32 node)
 }
 
 /* Adds a part for each thread that ran on the CPU at @location while another thread waited for that
- * CPU. @location: -1: unknown; @taker: who got the CPU first (path_part.object), or
+ * CPU. @location: -1: unknown; @taker: the thread that got the CPU first (path_part.object), or
  * TSCT_STATE_NO_OBJECT */
 static int add_behind(const struct path_states *s, struct path_part *whole, __s64 location,
 		      __u64 taker, struct path_cut from, struct path_cut until)
@@ -451,7 +451,7 @@ static int split_message(const struct path_states *s, const struct path_message 
 			return -ENOMEM;
 	}
 	like.cause = PATH_FLIGHT;
-	/* Certainly sent before the wait: the message was in flight during the whole wait. */
+	/* If the send was certainly before the wait, the message was in flight during all of it. */
 	if (sent.tick < from.tick &&
 	    (__u64)length_ns(s, sent.tick, from.tick) >= bound_ns(s, sent, from))
 		sent.node = from.node;
@@ -477,7 +477,8 @@ static int add_state(const struct path_states *s, const struct path_row *row, __
 	if (time->state == TSCT_STATE_BLOCKED || time->state == TSCT_STATE_OFF_CPU) {
 		like.call = time->call;
 		like.object = has_object(time->call) ? time->object : TSCT_STATE_NO_OBJECT;
-		like.how = (time->prev_state & TSCT_PREV_UNINTERRUPTIBLE ? PATH_UNINTERRUPTIBLE : 0) |
+		like.how = (time->prev_state & TSCT_PREV_UNINTERRUPTIBLE ?
+			    PATH_UNINTERRUPTIBLE : 0) |
 			(time->prev_state & TSCT_PREV_STOPPED ? PATH_STOPPED : 0) |
 			(timed_out(row, at) ? PATH_TIMED_OUT : 0);
 		message = like.how & PATH_TIMED_OUT ? NULL : message_of(s, row, at);

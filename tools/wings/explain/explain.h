@@ -25,7 +25,7 @@ enum path_cause {
 
 /* Flags of a wait */
 enum {
-	PATH_RELEASED = 1,	/* as in struct tsct_state_time */
+	PATH_RELEASED = 1,	/* the waker ended the wait by a call futex of the same address */
 	PATH_UNINTERRUPTIBLE = 2,	/* no signal could end the wait */
 	PATH_STOPPED = 4,	/* the thread did not wait: a signal or a debugger stopped it */
 	PATH_TIMED_OUT = 8,	/* the system call ended because its timeout expired */
@@ -40,20 +40,20 @@ struct path_part {
 	 * object is the thread that got the CPU first; 0: the CPU was idle */
 	__s64 call;
 	__u64 object;
-	unsigned int how;	/* of BLOCKED and OFF_CPU: flags PATH_RELEASED to PATH_TIMED_OUT */
+	unsigned int how;	/* flags of a wait: PATH_RELEASED to PATH_TIMED_OUT */
 	/* the thread that ended the wait (BLOCKED), sent the message, or ran on the CPU
 	 * (BEHIND); 0: an interrupt, or an idle CPU; -1: unknown */
 	__s64 other;
-	__u32 node;		/* of `other` */
+	__u32 node;		/* node of `other` */
 	__u64 tick;		/* start of the first piece */
 	__s64 ns;		/* sum of all pieces */
 	__s64 group_ns;		/* sum of `ns` of all parts with this state and call */
 	/* error bound of `ns`; 0 if each piece begins and ends by one node's clock */
 	__u64 bound_ns;
-	__u64 pieces;		/* number of pieces */
-	struct path_part *parts;	/* what `other` did; of RUNNABLE: which threads ran */
+	__u64 pieces;
+	struct path_part *parts;	/* states of `other`; of RUNNABLE: threads that ran */
 	__u32 nr_parts;
-	struct tsct_index index;	/* finds `parts` by their properties, until they are sorted */
+	struct tsct_index index;	/* finds `parts` by properties; unused after sorting */
 };
 
 /* Returns true if the error bound of a part's length is as large as the length, or larger. */
@@ -67,9 +67,9 @@ struct path_message {
 	bool matched;		/* flag: the next members are known */
 	bool resent;		/* flag: TCP sent it again, because the first packet was lost or
 				 * late */
-	__u64 sent;		/* tick */
+	__u64 sent;		/* tick of the send */
 	__u64 send;		/* number of the send */
-	__u32 node, tid;	/* tid 0: an interrupt */
+	__u32 node, tid;	/* sender; tid 0: an interrupt */
 };
 
 /* The begin or end of a time, measured by the clock of `node` */
@@ -92,7 +92,7 @@ struct path_states {
 	__u32 nr_times;
 
 	struct tsct_threads threads;		/* threads by node and number */
-	struct path_row *rows;			/* by index of the thread */
+	struct path_row *rows;			/* states of threads, by index of the thread */
 	__u32 nr_rows;
 	struct path_row *cpus;			/* times of running threads, by location */
 	struct path_message *messages;
@@ -102,8 +102,8 @@ struct path_states {
 /* Returns true if the states from tick @from to @until are needed. */
 bool path_wants(const struct path_states *states, __u64 from, __u64 until);
 
-/* Add a state, or a move of a thread: it waited for the CPU at @location until @tick. Add states,
- * and moves, in the order of time. time->thread must outlive @states. Return 0 or -ENOMEM. */
+/* Add a state; or a move of a thread, which waited for the CPU at @location until @tick. Call each
+ * function in the order of time. time->thread must outlive @states. Return 0 or -ENOMEM. */
 int path_add(struct path_states *states, const struct tsct_state_time *time);
 int path_add_move(struct path_states *states, __u32 node, __u32 tid, __u64 tick, __u32 location);
 
@@ -111,7 +111,7 @@ int path_add_move(struct path_states *states, __u32 node, __u32 tid, __u64 tick,
 bool path_may_send(__s64 call);
 
 /* Adds the end of a system call: in the order of time, and after all states that ended before.
- * @result: what the call returned. Returns 0 or -ENOMEM. */
+ * @result: return value of the call. Returns 0 or -ENOMEM. */
 int path_add_call_end(struct path_states *states, __u32 node, __u32 tid, __u64 tick, __s64 call,
 		      __s64 result);
 
@@ -146,9 +146,9 @@ void path_states_free(struct path_states *states);
 
 struct arrivals {
 	struct tsct_messages messages;
-	struct arrivals_cpu *cpus;	/* by location */
+	struct arrivals_cpu *cpus;	/* last packets of each CPU, by location */
 	struct arrivals_held *held;
-	__u32 nr_held;			/* number so far, including the replaced ones */
+	__u32 nr_held;			/* number so far, including replaced elements */
 	struct arrivals_node *nodes;
 	__u64 nr_sends;			/* number of sends so far; the first send has number 1 */
 	__u64 *resent;			/* numbers of sends that repeat an earlier send */
@@ -161,7 +161,7 @@ struct explain_job;
 int arrivals_init(struct explain_job *job);
 void arrivals_free(struct explain_job *job);
 
-void arrivals_finish(struct explain_job *job);	/* after the walk */
+void arrivals_finish(struct explain_job *job);	/* Call after the walk. */
 
 /* ---- cmd_explain.c --------------------------------------------------------- */
 
@@ -169,7 +169,7 @@ void arrivals_finish(struct explain_job *job);	/* after the walk */
 
 /* A span that is to be explained */
 struct explained {
-	__u64 begin, end;		/* ticks */
+	__u64 begin, end;		/* ticks at begin and end */
 	__s64 begin_ns, ns;
 	__u32 node, tid;
 	__u32 end_node, end_tid;	/* the thread that ended the span: its time is split */

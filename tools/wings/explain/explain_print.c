@@ -92,9 +92,9 @@ static void print_message(FILE *to, const struct explain_job *j, const struct pa
 		print_thread(to, j, part->node, (__u32)part->other, part->tick);
 	fputs(part->other > 0 ? " on " : "an interrupt on ", to);
 	print_node(to, j, part->node);
-	fputs(" had not sent it", to);
+	fputs(" had not sent the message", to);
 	if (!part->other && !has_resends(j))
-		fputs(" (-e tcp:tcp_retransmit_skb tells if TCP sent it again)", to);
+		fputs(" (record -e tcp:tcp_retransmit_skb to see if TCP sent it again)", to);
 }
 
 /* Prints the thread that ran on the CPU for which another thread waited. */
@@ -114,7 +114,7 @@ static void print_behind(FILE *to, const struct explain_job *j, const struct pat
 	}
 }
 
-/* Prints what a part is, such as "blocked in futex, woken by thread 12 (worker)". */
+/* Prints the meaning of a part, such as "blocked in futex, woken by thread 12 (worker)". */
 static void print_what(FILE *to, const struct explain_job *j, const struct path_part *part)
 {
 	char call[32], object[32];
@@ -145,7 +145,7 @@ static void print_what(FILE *to, const struct explain_job *j, const struct path_
 		return;
 	}
 	if (part->how & PATH_TIMED_OUT) {
-		fputs(", until its time was over", to);
+		fputs(", until its timeout expired", to);
 		return;
 	}
 	if (part->state == TSCT_STATE_OFF_CPU)
@@ -199,7 +199,8 @@ static json_t *json_part(const struct explain_job *j, const struct path_part *pa
 		"call", part->call < 0 ? json_null() : json_string(call_name(part->call, call)),
 		"object", *object_of(part, object) ? json_string(object + 3) : json_null(),
 		"uninterruptible", waits ? json_boolean(part->how & PATH_UNINTERRUPTIBLE) :
-		json_null(), "stopped", waits ? json_boolean(part->how & PATH_STOPPED) : json_null(),
+		json_null(),
+		"stopped", waits ? json_boolean(part->how & PATH_STOPPED) : json_null(),
 		"timed_out", waits ? json_boolean(part->how & PATH_TIMED_OUT) : json_null(),
 		"woken_by", json_thread(part, woken),
 		"holder", json_thread(part, woken && part->how & PATH_RELEASED),
@@ -223,8 +224,8 @@ json_t *explain_json(const struct explain_job *j)
 		parts = json_array();
 		for (i = 0; i < s->whole.nr_parts; i++)
 			json_array_append_new(parts, json_part(j, &s->whole.parts[i]));
-		row = json_pack("{so sI so sI so sI so sI sI so so so}", "name", ctl_json_text(s->name),
-			"node", (json_int_t)s->node,
+		row = json_pack("{so sI so sI so sI so sI sI so so so}",
+			"name", ctl_json_text(s->name), "node", (json_int_t)s->node,
 			"node_name", ctl_json_text(tsct_recording_node_name(j->walk->rec, s->node)),
 			"tid", (json_int_t)s->tid,
 			"thread", ctl_json_text(name_of(j, s->node, s->tid, s->begin)),

@@ -8,7 +8,7 @@
 #include "lib/base/array.h"
 
 #define PAGE_GROUPS	10	/* largest number of names whose slowest spans are explained */
-#define PAGE_SPANS	3	/* spans of each name */
+#define PAGE_SPANS	3	/* number of explained spans of each name */
 #define PAGE_STATES	1000000	/* largest number of thread states in memory */
 
 bool explained_needs_events(const struct tsct_export *x)
@@ -62,7 +62,7 @@ int explained_state(struct explain_job *j, const struct tsct_state_time *time)
 {
 	if (!path_wants(&j->path, time->from, time->until))
 		return 0;
-	/* The command keeps all. */
+	/* Only the command (j->dir is set) keeps more than PAGE_STATES. */
 	if (++j->nr_states > PAGE_STATES && !j->dir)
 		return 0;
 	return path_add(&j->path, time);
@@ -91,7 +91,7 @@ void explain_free(struct explain_job *j)
 	arrivals_free(j);
 }
 
-/* ---- for a page ------------------------------------------------------------- */
+/* ---- for trace-ctl report --------------------------------------------------- */
 
 /* Adds the slowest slices; if there are none, the slowest system calls. Returns 0 or -ENOMEM. */
 static int choose_slowest(struct explain_job *j, const struct span_figures *figures, bool calls)

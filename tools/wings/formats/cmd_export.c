@@ -48,8 +48,8 @@ static const struct argp_option options[] = {
 
 /* All export formats. An element is NULL if this trace-ctl was built without the format */
 static const struct tsct_export_format *const formats[] = {
-	&tsct_export_ctf, &tsct_export_ctf2, &tsct_export_otf2, &tsct_export_perfetto, &tsct_export_json,
-	&tsct_export_text, &tsct_export_csv, &tsct_export_folded,
+	&tsct_export_ctf, &tsct_export_ctf2, &tsct_export_otf2, &tsct_export_perfetto,
+	&tsct_export_json, &tsct_export_text, &tsct_export_csv, &tsct_export_folded,
 };
 #define NR_FORMATS	(sizeof(formats) / sizeof(*formats))
 
@@ -117,8 +117,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	options, parse_option, "DIR",
 	"Export a recording, or a part of it, to the format of another tool: ctf"
-	" (babeltrace2, Trace Compass), ctf2 (babeltrace2 from 2.1 on), otf2 (Vampir), perfetto, json (Chrome's"
-	" trace events), text, csv or folded (stacks, for flamegraph.pl). An event must pass all filters."
+	" (babeltrace2, Trace Compass), ctf2 (babeltrace2 from 2.1 on), otf2 (Vampir), perfetto,"
+	" json (Chrome's trace events), text, csv or folded (stacks, for flamegraph.pl). An event"
+	" must pass all filters."
 	"\vThe exit status is 0, or 1 on failure (then there is no OUT), 2 for"
 	" wrong usage, 3 if events are missing from DIR.", filter_children, NULL, NULL
 };
@@ -182,10 +183,8 @@ static int write_output(struct export_job *j)
 	return err;
 }
 
-/*
- * Returns the name of the recording with the suffix of the format, malloc'ed. If the
- * recording is "." or "..", uses the real name of the directory.
- */
+/* Returns the name of the recording with the suffix of the format, malloc'ed. If the recording is
+ * "." or "..", uses the real name of the directory. */
 static char *default_output(const struct export_job *j)
 {
 	const char *path = j->x.recording;

@@ -22,7 +22,7 @@ static const char *const fixed[] = {
 struct csv {
 	const char **columns;	/* names of the columns, in the strings of event definitions */
 	__u32 nr_columns;
-	struct tsct_index column_of;	/* by hash of a column's name: its number plus 1 */
+	struct tsct_index column_of;	/* maps hash of a column's name to its number plus 1 */
 	__u32 **of;		/* column numbers, by definition and field */
 	/* values of the present line, by column; if row[i].field is NULL, the cell is empty */
 	struct tsct_value *row;
@@ -71,10 +71,8 @@ static int list_columns(struct csv *c, const struct tsct_export *x)
 	return 0;
 }
 
-/*
- * Writes the names of the columns. No name needs quotes, because field names are C identifiers.
- * A field with the name of one of the exporter's own columns gets the prefix "field.".
- */
+/* Writes the names of the columns. No name needs quotes, because field names are C identifiers. A
+ * field with the name of one of the exporter's own columns gets the prefix "field.". */
 static void put_header(struct csv *c, FILE *to)
 {
 	const char *name, *prefix;
@@ -130,10 +128,8 @@ static void free_csv(struct tsct_export *x)
 
 /* ---- rows -------------------------------------------------------------- */
 
-/*
- * Writes a text. Quotes special characters; blanks at the ends, which some readers would
- * strip; and an empty text, which differs from an empty cell.
- */
+/* Writes a text. Quotes special characters; blanks at the ends, which some readers would strip; and
+ * an empty text, which differs from an empty cell. */
 static void put_text(FILE *to, const char *text, size_t len)
 {
 	const char *end = text + len, *c = text;

@@ -84,10 +84,8 @@ static int flush_packet(const struct tsct_export *x, struct stream *s)
 	return err;
 }
 
-/*
- * Writes the first packet of a file, which is empty: readers count losses between two packets,
- * so an empty first packet makes them count also the losses before the first event.
- */
+/* Writes the first packet of a file, which is empty: readers count losses between two packets, so
+ * an empty first packet makes them count also the losses before the first event. */
 static int start_packet(const struct tsct_export *x, struct stream *s, __u64 ns,
 			__u64 discarded)
 {
@@ -244,7 +242,8 @@ static json_t *number_class(__u8 type, const char *role)
 {
 	const char *name = type == TSCT_TYPE_F32 || type == TSCT_TYPE_F64 ?
 		"fixed-length-floating-point-number" :
-		tsct_type_is_signed(type) ? "fixed-length-signed-integer" : "fixed-length-unsigned-integer";
+		tsct_type_is_signed(type) ? "fixed-length-signed-integer" :
+		"fixed-length-unsigned-integer";
 	json_t *class = json_pack("{s:s, s:i, s:s}", "type", name, "length",
 				  8 * tsct_field_types[type].size,
 				  "byte-order", "little-endian");
@@ -395,7 +394,7 @@ static json_t *stream_of(const struct tsct_export *x, __u32 stream)
 	static const struct {
 		const char *name, *role;
 		bool is_long;
-	} members[] = {		/* of struct ctf_packet */
+	} members[] = {		/* members of struct ctf_packet */
 		{ "timestamp_begin", "default-clock-timestamp", true },
 		{ "timestamp_end", "packet-end-default-clock-timestamp", true },
 		{ "content_size", "packet-content-length", true },

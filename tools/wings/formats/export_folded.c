@@ -30,7 +30,7 @@ static void add_weight(struct tsct_export *x, __u32 node, __u64 stack, __u64 wei
 		f->unknown[node] += weight;
 }
 
-/* Adds the time that a thread did not run to the stack of the switch before. */
+/* Adds the time that a thread did not run to the stack of the preceding switch. */
 static int add_time(struct tsct_export *x, const struct tsct_state_time *time)
 {
 	add_weight(x, time->thread->node, time->thread->own,

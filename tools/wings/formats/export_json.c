@@ -190,10 +190,7 @@ static int put_thread(struct tsct_export *x, struct tsct_thread *thread)
 /* Selection of an event's fields: all fields; numeric fields; fields that are not numeric */
 enum which { ALL, NUMBERS, OTHERS };
 
-/*
- * Returns true for values that are drawn as counters. Other values become
- * arguments of the event.
- */
+/* Returns true for values that are drawn as counters. Others become arguments of the event. */
 static bool is_number(const struct tsct_value *v)
 {
 	if (tsct_value_is_integer(v))
@@ -242,7 +239,7 @@ static void put_fields(struct json *j, const struct tsct_export *x,
 static int put_event(struct tsct_export *x, const struct tsct_export_event *ev,
 		     const char *phase)
 {
-	/* Viewers match a slice's end with its begin by name: write the name that the begin has. */
+	/* Viewers match the end of a slice with its begin by name, so writes the begin's name. */
 	const struct tsct_event_def *def = ev->act != TSCT_ACT_CLOSE ? ev->e->def :
 		x->defs[x->slice_defs[tsct_export_open_slice(x, ev->thread, ev->frame)]].def;
 	struct json *j = put_frame(x, ev, phase, def->name,

@@ -283,8 +283,8 @@ static __u64 counter_track(__u32 node, __u32 def, __u32 field)
 
 /* A track, and its process, thread or counter */
 struct track_descriptor {
-	__u64 uuid, parent;		/* parent: 0: none */
-	const char *name, *process, *thread, *category;	/* NULL: it has none */
+	__u64 uuid, parent;		/* numbers of the track and its parent; parent 0: none */
+	const char *name, *process, *thread, *category;	/* NULL: the track has none */
 	const char *const *labels;	/* labels of a process; NULL ends the array */
 	__s32 pid, tid;
 };
@@ -367,7 +367,8 @@ static int put_process(struct tsct_export *x, struct tsct_thread *p)
 	p->renamed = false;
 	tsct_thread_label(p, title);
 	return put_track(x, &(struct track_descriptor) {
-		.uuid = TRACK_PROCESS | p->index, .process = title, .pid = pid_of(x, p->node, p->tid),
+		.uuid = TRACK_PROCESS | p->index, .process = title,
+		.pid = pid_of(x, p->node, p->tid),
 	});
 }
 
@@ -377,7 +378,8 @@ static int put_thread(struct tsct_export *x, struct tsct_thread *t)
 {
 	char title[TSCT_THREAD_LABEL_MAX];
 	struct track_descriptor track = {
-		.uuid = TRACK_THREAD | t->index, .parent = TRACK_NODE | t->node, .tid = (__s32)t->tid,
+		.uuid = TRACK_THREAD | t->index, .parent = TRACK_NODE | t->node,
+		.tid = (__s32)t->tid,
 	};
 	struct tsct_thread *process;
 	int err;
@@ -425,7 +427,7 @@ static int put_nodes(struct tsct_export *x)
 	int err = 0;
 
 	label_errors(x, label, sizeof(label));
-	/* By this label, trace-ctl align finds other traces of the same timeline. */
+	/* trace-ctl align reads the timeline from this label. */
 	snprintf(timeline, sizeof(timeline), "timeline: %u of master %llu", t->number, t->master);
 	for (i = 0; i < x->nr_nodes && !err; i++)
 		if (!x->rec->nodes[i].same)
@@ -705,7 +707,8 @@ static int put_counts(struct tsct_export *x, const struct tsct_export_event *ev)
 			err = put_counter_track(x, ev, nr - 1, numbers == 1);
 		if (!err)
 			err = put_event(x, ev, ev->def, COUNTER,
-					counter_track(ev->thread->node, ev->def, nr - 1), first, &v);
+					counter_track(ev->thread->node, ev->def, nr - 1), first,
+					&v);
 		first = false;
 	}
 	*counted = true;
@@ -825,7 +828,6 @@ static int put_fork(struct tsct_export *x, const struct tsct_export_event *ev)
 	return end_ftrace(x, ev->e->location, places);
 }
 
-/* Writes a recorded switch. */
 static int put_recorded(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	const __u32 prev = (__u32)tsct_value_integer_of(ev->e, "prev_tid");
@@ -863,16 +865,16 @@ static bool is_of_all(const struct tsct_recording *rec, __u32 location)
 	return processes && !strcmp(processes, "all");
 }
 
-/* Returns true if the file has the switches of a CPU by another recorder than @location's. Of
- * several recorders at a time, the file has those by the first one that records all processes,
- * else those by the first one. */
+/* Returns true if the file has the switches of a CPU by another recorder than @location's. While
+ * several recorders run, the file has the switches by the first recorder of all processes; without
+ * such a recorder, by the first recorder. */
 static bool is_recorded_twice(const struct tsct_export *x, __u32 location)
 {
 	const bool of_all = is_of_all(x->rec, location);
 	const struct tsct_location *l = x->rec->locations;
 	__u32 i;
 
-	/* Most are of other CPUs: compares the numbers first, as a search takes long. */
+	/* Compares CPU numbers first: tsct_recording_cpu_of() searches, and most CPUs differ. */
 	for (i = 0; x->rec->merged && i < x->rec->nr_locations; i++)
 		if (l[i].cpu == l[location].cpu && i != location &&
 		    x->known.runs[i].has_switches && !x->known.runs[i].over &&
@@ -1006,7 +1008,8 @@ static int write_perfetto_event(struct tsct_export *x, const struct tsct_export_
 		return tsct_export_close(x, ev, put_end);
 	if (ev->act == TSCT_ACT_COUNT)
 		return put_counts(x, ev);
-	return put_on_thread(x, ev, ev->def, ev->act == TSCT_ACT_OPEN ? SLICE_BEGIN : INSTANT, true);
+	return put_on_thread(x, ev, ev->def, ev->act == TSCT_ACT_OPEN ? SLICE_BEGIN : INSTANT,
+			     true);
 }
 
 /* Writes a last event that states the lost events, because the format has no field for them. */

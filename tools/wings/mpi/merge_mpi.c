@@ -130,7 +130,7 @@ static void check_world(void)
 		size = getenv(names[i][0]);
 		if (!size || !getenv(names[i][1]))
 			continue;
-		if (atoi(size) == 1)	/* one of two nested launchers: the inner one */
+		if (atoi(size) == 1)	/* set by the inner one of two nested launchers */
 			return;
 		if (atoi(size) > 1)
 			found = names[i];

@@ -15,11 +15,9 @@
 #define EXCHANGES_MAX	(1U << 20)
 #define SESSIONS_MAX	256
 
-/*
- * Events that a program with libtsctrace-mpi records in its own channel
- * (lib/mpi/clock_exchange.c): one for each exchange over MPI, and one which states that
- * the program's node is the master of such exchanges. The contents are untrusted.
- */
+/* Events that a program with libtsctrace-mpi records in its own channel (lib/mpi/clock_exchange.c):
+ * one for each exchange over MPI, and one which states that the program's node is the master of
+ * such exchanges. The contents are untrusted. */
 #define EXCHANGE_EVENT	"mpi_exchange"
 #define MASTER_EVENT	"mpi_master"
 
@@ -33,7 +31,7 @@ struct mpi_session {
 
 /* Sessions that were read from an input */
 struct mpi_input {
-	struct mpi_session *session;	/* one per pair of node and master */
+	struct mpi_session *session;	/* sessions, one per pair of node and master */
 	unsigned int nr_sessions;
 	struct tsct_sync_sample *sample;	/* samples; freed after the input was read */
 	unsigned int nr_samples;
@@ -96,7 +94,7 @@ static const char *decode_session(const struct tsct_trace_event *event, __u32 so
 		f[i] = (__u64)value;
 	}
 	if (f[MPI_SOURCE] != source)
-		return "its counter is not the recording's";
+		return "they use another counter than the recording";
 	*ret = (struct mpi_session) {
 		.node = f[MPI_NODE], .timeline = (__u32)f[MPI_TIMELINE],
 		.master = f[is_exchange ? MPI_MASTER : MPI_NODE], .has_sample = is_exchange,

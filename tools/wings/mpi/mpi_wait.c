@@ -16,8 +16,8 @@
 #include "lib/export/threads.h"
 #include "lib/query/value_text.h"
 
-/* Limit of unfinished messages, and of unfinished collective calls. Further
- * ones are ignored: in a damaged file, they may never end. */
+/* Largest number of unfinished messages, and of unfinished collective calls. All further ones are
+ * ignored, because in a damaged file they may never end. */
 #define OPEN_MAX	(1U << 20)
 /* Limit of the total number of members of unfinished collective calls */
 #define MEMBERS_MAX	(1U << 24)
@@ -56,9 +56,9 @@ struct moment {
 struct poll_loop {
 	const char *call;	/* NULL: the thread is in no loop */
 	struct moment begin;
-	__u64 number;		/* among all loops, from 1 */
+	__u64 number;		/* number of the loop, from 1 */
 	__u64 polled;		/* total length of the loop's calls that ended, ticks */
-	__u32 nr;		/* number of these calls */
+	__u32 nr;		/* number of the loop's calls that ended */
 	struct { __u64 begin, end; } latest[32];	/* last calls; call i is at i % 32 */
 };
 
@@ -69,13 +69,11 @@ struct mpi_thread {
 	struct poll_loop loop;
 };
 
-/*
- * The longest wait of a call so far. It remains after the call's end, until all
- * messages are received that the call probed, or whose sends the call completed. So
- * a call that waits for several things at the same time is counted once.
- */
+/* The longest wait of a call so far. It remains after the call's end, until all messages are
+ * received that the call probed, or whose sends the call completed. So a call that waits for
+ * several things at the same time is counted once. */
 struct call_wait {
-	struct call_wait *next, *prev;	/* list w->waiting */
+	struct call_wait *next, *prev;	/* links of the list w->waiting */
 	__u32 users;		/* number of users: the call until its end, and messages */
 	__u32 thread;
 	const char *call;
@@ -85,9 +83,9 @@ struct call_wait {
 	struct moment loop_begin;
 	struct wait_length {
 		enum tsct_mpi_wait_kind kind;
-		__u64 length;	/* ticks; 0: no wait is longer than its error bound */
+		__u64 length;	/* longest wait, ticks; 0: no wait exceeds its error bound */
 		bool unknown;	/* flag: length is 0, but the call may have waited */
-	} now, counted;		/* now: as known so far; counted: as already in a row */
+	} now, counted;		/* now: known so far; counted: already included in a row */
 };
 
 /* The MPI call that a thread is in. All calls have the same span name: a thread is
@@ -95,7 +93,7 @@ struct call_wait {
 struct open_mpi_call {
 	struct tsct_span span;
 	const char *call;
-	__u8 role;		/* with flags, see role_of() */
+	__u8 role;		/* role with flags, see role_of() */
 	struct moment begin;
 	struct call_wait *wait;	/* NULL: no wait of the call is known yet */
 	__u64 comm;		/* if a probe: id of the communicator */
@@ -128,7 +126,7 @@ struct open_collective {
 	__u64 number, size;
 	bool is_barrier, nonblocking;
 	struct moment last;	/* if nonblocking: latest begin of a member's call */
-	__u32 nr_completed;	/* nonblocking */
+	__u32 nr_completed;	/* number of members that completed a nonblocking call */
 	const char *call;
 	__u32 nr;
 	struct collective_member {
@@ -142,19 +140,19 @@ struct tsct_mpi_waits {
 	const struct tsct_recording *rec;
 	__u8 **role;			/* enum tsct_mpi_role, by stream and definition */
 	struct tsct_threads ids;
-	struct mpi_thread *threads;	/* by the thread's index in ids */
+	struct mpi_thread *threads;	/* threads, by index in ids */
 	size_t room;			/* number of allocated elements of `threads` */
 	struct tsct_spans calls;	/* struct open_mpi_call, by the thread's index */
 	struct tsct_index messages;	/* key: message number; value: struct sent_message * */
-	/* begins of receives, of messages whose nonblocking send has not
-	 * completed; key: message number; value: struct moment * */
+	/* begins of the receives of messages whose nonblocking send has not completed;
+	 * key: message number; value: struct moment * */
 	struct tsct_index received;
 	/* probes of messages that were not received yet; key: see probe_key(),
 	 * or thread and request; value: struct call_wait * */
 	struct tsct_index probed;
 	struct call_wait *waiting;	/* list of all struct call_wait */
 	bool has_completions;	/* flag: completions of nonblocking calls are recorded */
-	__u32 nr_members;			/* number in all unfinished collective calls */
+	__u32 nr_members;		/* number of members of all unfinished collective calls */
 	struct tsct_index ranks;	/* key: job and rank; value: thread index + 1 */
 	__u64 nr_loops;
 	struct tsct_index collectives;	/* key: call number; value: struct open_collective * */

@@ -47,26 +47,24 @@ struct rank_place {
 
 /* State in the rank that records: all other ranks of this host */
 struct record_ranks {
-	int listener;		/* -1: not open */
+	int listener;		/* listening socket; -1: not open */
 	struct rank *at;	/* the other ranks that have connected */
-	pid_t *pids;		/* their process ids */
+	pid_t *pids;		/* process ids of the ranks in `at` */
 	unsigned int nr, nr_others;	/* number of connected ranks, and of all other ranks */
 	char *dir;		/* directory of this host's recording */
 	int early;		/* pipe to the process that the launcher started; -1: closed */
 	__s64 ended_ns;		/* CLOCK_MONOTONIC at the command's end; 0: not ended */
 };
 
-/* Environment variables from which programs read where their channel is */
+/* Environment variables that tell a program which channel to use */
 static const char *const variables[] = {
 	"TSCTRACE_CHANNEL", "TSCTRACE_SOCKET", "TSCTRACE_EVENTS",
 };
 
 /* ---- place ---------------------------------------------------------------------- */
 
-/*
- * Returns the number of tasks on node @node (from 0), from a list in Slurm's notation, such
- * as "4(x2),3" for 4, 4 and 3 tasks. Returns 0 if the list is invalid or too short.
- */
+/* Returns the number of tasks on node @node (from 0), from a list in Slurm's notation, such as
+ * "4(x2),3" for 4, 4 and 3 tasks. Returns 0 if the list is invalid or too short. */
 static unsigned int rank_tasks(const char *text, unsigned int node)
 {
 	unsigned long tasks, times;
@@ -488,8 +486,8 @@ int record_ranks_await(struct record_ranks *r)
 {
 	int err = ranks_await(r);
 
-	return !err ? 0 : ctl_fail(err, "--ranks: cannot wait for the %u other ranks of this host: %s",
-				   r->nr_others, strerror(-err));
+	return !err ? 0 : ctl_fail(err, "--ranks: cannot wait for the %u other ranks of this host:"
+				   " %s", r->nr_others, strerror(-err));
 }
 
 pid_t *record_ranks_roots(const struct record_ranks *r, pid_t root, unsigned int *ret_nr)

@@ -29,7 +29,8 @@ json_t *stat_mpi_unfinished(const struct stat_figures *s)
 		while (at && json_integer_value(json_object_get(json_array_get(list, at - 1),
 								"rank")) > rank)
 			at--;
-		json_array_insert_new(list, at, json_pack("{s:i,s:s?}", "rank", rank, "call", call));
+		json_array_insert_new(list, at, json_pack("{s:i,s:s?}", "rank", rank,
+							  "call", call));
 	}
 	return list;
 }
@@ -67,7 +68,7 @@ static const struct stat_list waits = STAT_LIST(wait_columns, NULL, STAT_TOP);
 
 static const struct tsct_column unfinished_columns[] = {
 	TSCT_COLUMN("rank", "rank", -6),
-	TSCT_COLUMN("has not ended MPI_Finalize; last in", "call", -36, .unknown = "no call"),
+	TSCT_COLUMN("MPI_Finalize not ended; call at end", "call", -36, .unknown = "no call"),
 };
 static const struct stat_list unfinished = STAT_LIST(unfinished_columns, NULL, STAT_TOP);
 
@@ -83,7 +84,7 @@ void stat_mpi_print(const struct stat_figures *s, const json_t *all)
 		stat_list_print(s, &unfinished, rows, NULL);
 	mismatched = json_integer_value(json_object_get(all, "mpi_mismatched"));
 	if (mismatched)
-		printf("%lld message%s of MPI: both ends state different lengths; which ends"
-		       " belong together is unknown, see tsctrace-mpi(7)\n", mismatched,
+		printf("%lld message%s of MPI: send and receive state different lengths, so they"
+		       " may belong to different messages; see tsctrace-mpi(7)\n", mismatched,
 		       view_plural(mismatched));
 }

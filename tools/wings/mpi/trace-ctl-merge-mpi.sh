@@ -13,7 +13,7 @@ else
 	done
 fi
 if [ ! -x "$dir/trace-ctl-merge-mpi-$mpi" ]; then
-	echo "trace-ctl-merge-mpi: built without $mpi, by which it was started" >&2
+	echo "trace-ctl-merge-mpi: not built for $mpi; use the launcher of another MPI library" >&2
 	exit 1
 fi
 exec "$dir/trace-ctl-merge-mpi-$mpi" "$@"

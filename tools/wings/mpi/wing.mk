@@ -4,7 +4,8 @@
 -include $(TOP)/lib/mpi/mpi_found.mk
 SRCS := $(filter-out wings/mpi/merge_mpi.c,$(SRCS))
 MERGE_MPI := $(MPI_FOUND:%=$(O)/tools/trace-ctl-merge-mpi-%)
-MERGE_OBJS := $(call objects,$(wildcard common/*.c merge/*.c) wings/mpi/mpi_sessions.c wings/mpi/rank_trades.c)
+MERGE_OBJS := $(call objects,$(wildcard common/*.c merge/*.c) wings/mpi/mpi_sessions.c \
+	wings/mpi/rank_trades.c)
 
 # $(1): name of the MPI
 define merge_mpi
@@ -16,7 +17,8 @@ $(O)/tools/merge_mpi-$(1)/%.o: wings/mpi/%.c $(wildcard merge/*.h) $(wildcard $(
 $(O)/tools/trace-ctl-merge-mpi-$(1): $(O)/tools/merge_mpi-$(1)/merge_mpi.o $(MERGE_OBJS) \
 		$(ARCHIVES) $(O)/tools/trace-ctl-merge-mpi
 	$(say) LD $$(@F)
-	$(Q)$(MPICC_$(1)) $(CFLAGS) $(LDFLAGS) -pthread -o $$@ $$(filter %.o,$$^) -Wl,--as-needed $(LIBS)
+	$(Q)$(MPICC_$(1)) $(CFLAGS) $(LDFLAGS) -pthread -o $$@ $$(filter %.o,$$^) \
+		-Wl,--as-needed $(LIBS)
 endef
 $(foreach m,$(MPI_FOUND),$(eval $(call merge_mpi,$(m))))
 

@@ -130,11 +130,9 @@ static int map_zeros(__u64 size, char **ret_map)
 	return 0;
 }
 
-/*
- * Copies the header of the channel's file, with the definitions. Then replaces all fields by
- * those of the checked description @c, except defs_used and lost_no_ring, which change while
- * the channel is in use, so that only the file has their last values. Readers check defs_used.
- */
+/* Copies the header of the channel's file, with the definitions. Then replaces all fields by those
+ * of the checked description @c, except defs_used and lost_no_ring, which change while the channel
+ * is in use, so that only the file has their last values. Readers check defs_used. */
 static void copy_head(const struct tsct_previous_boot *boot,
 		      const struct tsct_reserved_channel *c, struct tsct_channel *channel)
 {
@@ -267,11 +265,9 @@ void tsct_previous_boot_id(const struct tsct_previous_boot *boot, __u8 ret_id[16
 		memcpy(ret_id, clock->boot_id, 16);
 }
 
-/*
- * Computes clock params, valid for cycles from @base to the panic, from CLOCK_REALTIME at the
- * panic and the counter's rate as known to the kernel. The error bound allows for a slew of up
- * to SLEW_PPB. Returns 0, or -EAGAIN if the panic's time or the rate is unknown or impossible.
- */
+/* Computes clock params, valid for cycles from @base to the panic, from CLOCK_REALTIME at the panic
+ * and the counter's rate as known to the kernel. The error bound allows for a slew of up to
+ * SLEW_PPB. Returns 0, or -EAGAIN if the panic's time or the rate is unknown or impossible. */
 static int make_params(const struct tsct_reserved_panic *panic, __u64 base,
 		       struct tsct_clock_state *state)
 {

@@ -35,11 +35,9 @@ enum live_time {
 
 #define PARAMS		64	/* number of params of cluster time that are kept */
 
-/*
- * Converts times of a node's events to the timeline that all nodes share. The clock has the
- * present params of cluster time and a few earlier ones. An event that was written to a file
- * and read again may be older than all of these, so `params` keeps more earlier params.
- */
+/* Converts times of a node's events to the timeline that all nodes share. The clock has the present
+ * params of cluster time and a few earlier ones. An event that was written to a file and read again
+ * may be older than all of these, so `params` keeps more earlier params. */
 struct timeline {
 	enum live_time kind;
 	struct tsct_clock *clock;
@@ -56,7 +54,7 @@ struct live_follow {
 	struct tsct_trace *trace;	/* NULL: the recording is not open yet */
 	char why[256];
 	bool ended, sent_end;
-	/* numbers: of each event name, by channel and event; of each thread, by id */
+	/* names: (channel, event) of each name that was sent; threads: IDs of known threads */
 	struct tsct_index names, threads;
 	json_t *new_names, *new_threads;	/* names for the next message */
 	struct live_record records[LIVE_RECORDS_MAX];
@@ -236,7 +234,7 @@ static __u16 name_of(struct live_follow *f, const struct tsct_trace_event *e)
 	return at == TSCT_INDEX_NONE ? 0 : (__u16)at;
 }
 
-/* Adds a new thread's name to the message at the thread's first event: most threads run then. */
+/* Adds a new thread's name to the message. Most threads still run soon after their first event. */
 static void note_thread(struct live_follow *f, __u32 tid)
 {
 	const __u32 nr = f->threads.nr;

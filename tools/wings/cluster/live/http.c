@@ -147,8 +147,6 @@ int live_http_listen(const char *listen, char *url, size_t size)
 	return listen_tcp(strcasecmp(host, "localhost") ? host : "127.0.0.1", port, url, size);
 }
 
-/* ---- with the library ----------------------------------------------------------------------- */
-
 #ifdef TSCT_MICROHTTPD
 #define CONNECTIONS	32
 #define IDLE_S		30		/* maximum time of a connection without a request, s */
@@ -167,10 +165,8 @@ struct live_stream {
 
 /* ---- the library -------------------------------------------------------------------------- */
 
-/*
- * The library is loaded only when needed: it loads ten other libraries, which
- * would slow down each start of trace-ctl. Nodes do not need the library.
- */
+/* The library is loaded only when needed: it loads ten other libraries, which would slow down each
+ * start of trace-ctl. Nodes do not need the library. */
 #define FUNCTIONS(f) \
 	f(start_daemon) f(stop_daemon) f(run) f(get_daemon_info) f(suspend_connection) \
 	f(resume_connection) f(create_response_from_callback) f(create_response_from_buffer) \
@@ -236,7 +232,8 @@ static int make_line(struct live_stream *s)
 	return fclose(to) ? -ENOMEM : 0;
 }
 
-/* Callback: sends text. If there is none, suspends the connection for live_http_run(). */
+/* Callback: copies text of the stream to @buffer. Without text, suspends the connection, which
+ * live_http_run() resumes. */
 static ssize_t read_stream(void *context, uint64_t, char *buffer, size_t max)
 {
 	struct live_stream *s = context;
@@ -331,7 +328,7 @@ static struct MHD_Response *make_response(struct live_http *h,
 		return plain_text("not found; the address has a token, which trace-ctl prints\n");
 	*status = MHD_HTTP_METHOD_NOT_ALLOWED;
 	if (strcmp(method, "GET")) {
-		response = plain_text("only GET\n");
+		response = plain_text("only the method GET is supported\n");
 		if (response)
 			mhd.add_response_header(response, "Allow", "GET");
 		return response;

@@ -79,7 +79,7 @@ struct live_window {
 		__u32 node;
 		__s64 ns;	/* the largest sum, at most INT64_MAX; INT64_MIN: none */
 	} reach[2];
-	__u64 late, unsure, released, forced;	/* numbers of events by kind */
+	__u64 late, unsure, released, forced;	/* numbers of events */
 };
 
 /*
@@ -117,7 +117,7 @@ bool live_window_next(struct live_window *w, __s64 now_ns, struct live_event *re
 #define LIVE_HOLD_NS	400000000LL	/* longest wait for events of other nodes, ns */
 
 struct live_feed_node {
-	const char *name;	/* name of the node */
+	const char *name;
 	__u32 *names;		/* indexes in live_feed.names, by the node's number of the name */
 	unsigned int nr_names;
 	__u64 received;		/* number of the node's events that arrived here */

@@ -2,17 +2,17 @@
 // The page of a live view: one stream of lines from trace-ctl, drawn on a canvas.
 "use strict";
 
-const UNSURE = 2, LATE = 1;		// flags of an event
-const BEGIN = 1, END = 2;		// kinds of an event
+const UNSURE = 2, LATE = 1;		// flags of an event: LIVE_UNSURE, LIVE_LATE
+const BEGIN = 1, END = 2;		// kinds of an event: TSCT_KIND_*
 const EVENTS_MAX = 50000, SPANS_MAX = 20000;
-const THREADS = 6;			// rows of a node for threads; others share one more
-const LABEL = 190, ROW = 22, AXIS = 20;	// CSS pixels
-const NARROWEST = 1e3, WIDEST = 60e9;	// ns in view
+const THREADS = 6;			// threads of a node with own rows; others share one
+const LABEL = 190, ROW = 22, AXIS = 20;	// sizes of labels, rows and axis, CSS pixels
+const NARROWEST = 1e3, WIDEST = 60e9;	// limits of the length of the shown time, ns
 
-const nodes = [];	// { name, rows: [tid...] }, by number
-const names = [];	// of events, by number
-const threads = new Map();	// "node:tid" to the thread's name
-const open = new Map();		// "node:tid:name" to the times of begun spans
+const nodes = [];	// by number: { name, rows: [tid...] }
+const names = [];	// names of events, by number
+const threads = new Map();	// maps "node:tid" to the thread's name
+const open = new Map();		// maps "node:tid:name" to the times of begun spans
 let events = [];	// { node, t, error, cpu, tid, kind, name, flags, row }
 let spans = [];		// { node, row, from, to, name }
 let base = 0n;		// time of t = 0, ns since 1970
@@ -53,7 +53,7 @@ function addSpan(e) {
 	}
 }
 
-// For two close events of different nodes, both may be of unknown order.
+// Marks recent events of other nodes whose order to event e is unknown.
 function markPartners(e) {
 	let k = events.length - 1;
 
@@ -186,7 +186,7 @@ const x = t => LABEL + (t - view.to + view.span) / view.span * (canvas.clientWid
 const timeAt = px => view.to - view.span +
 	(px - LABEL) / (canvas.clientWidth - LABEL) * view.span;
 
-// Sets the top of each node's first row; returns the height of all.
+// Sets the top of each node's first row; returns the height of all nodes, CSS pixels.
 function lay() {
 	let y = AXIS;
 
@@ -200,7 +200,8 @@ function lay() {
 function resize(height) {
 	const dpr = devicePixelRatio || 1, width = canvas.clientWidth;
 
-	if (canvas.width !== Math.round(width * dpr) || canvas.height !== Math.round(height * dpr)) {
+	if (canvas.width !== Math.round(width * dpr) ||
+	    canvas.height !== Math.round(height * dpr)) {
 		canvas.style.height = `${height}px`;
 		canvas.width = Math.round(width * dpr);
 		canvas.height = Math.round(height * dpr);
@@ -209,7 +210,7 @@ function resize(height) {
 	ctx.clearRect(0, 0, width, height);
 }
 
-// Lines at round times, with as many decimals of seconds as differ.
+// Draws lines at round times, labelled with the decimals of seconds in which they differ.
 function drawAxis(style, height) {
 	const digits = Math.max(0, 9 - Math.floor(Math.log10(view.span / 2)));
 	const step = 10 ** (9 - digits) * (digits || view.span < 2e10 ? 1 : 10);
@@ -247,7 +248,8 @@ function drawSpans() {
 			continue;
 		ctx.globalAlpha = 0.5;
 		ctx.fillStyle = colour(s.name);
-		ctx.fillRect(from, nodes[s.node].y + s.row * ROW + 3, Math.max(to - from, 1), ROW - 8);
+		ctx.fillRect(from, nodes[s.node].y + s.row * ROW + 3, Math.max(to - from, 1),
+			ROW - 8);
 		ctx.globalAlpha = 1;
 	}
 }
@@ -316,11 +318,11 @@ function pick(px, py) {
 function describe(item) {
 	if (item.from !== undefined)
 		return `${item.name}: ${duration(item.to - item.from)}`;
-	return `${names[item.name]}\n${nodes[item.node].name}, ${threadText(item.node, item.tid)}, ` +
-		`CPU ${item.cpu}\n${timeText(item.t)} ± ` +
+	return `${names[item.name]}\n${nodes[item.node].name}, ` +
+		`${threadText(item.node, item.tid)}, CPU ${item.cpu}\n${timeText(item.t)} ± ` +
 		(item.error === null ? "unknown" : duration(item.error)) +
 		(item.flags & UNSURE ? "\norder to an event of another node is unknown" : "") +
-		(item.flags & LATE ? "\ncame late" : "");
+		(item.flags & LATE ? "\narrived late" : "");
 }
 
 canvas.addEventListener("wheel", ev => {
