@@ -17,10 +17,9 @@
 /* largest number of exchanges in a chart: the marks of more exchanges would overlap */
 #define MARKS_MAX	4096
 
-
 /* ---- sync samples of a recording ---------------------------------------------- */
 
-/* A series of sync samples. Offsets are relative to the tangent at the middle of the fit. */
+/* A series of sync samples. Offsets are relative to the fit's tangent. */
 struct window {
 	const struct sync_samples *read;
 	const struct tsct_series *series;
@@ -258,7 +257,8 @@ static unsigned int draw_marks(const struct chart *chart, const struct series *s
 static void print_outside(FILE *to, unsigned int outside)
 {
 	if (outside)
-		fprintf(to, "<p class=\"note\">%u exchanges are outside of the chart.</p>\n", outside);
+		fprintf(to, "<p class=\"note\">%u exchanges are outside the chart.</p>\n",
+			outside);
 }
 
 static void draw_offsets(FILE *to, const struct series *s, const char *x_title)

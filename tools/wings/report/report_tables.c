@@ -217,7 +217,8 @@ static void put_events(const struct report *r, FILE *to)
 
 /* ---- lost events -------------------------------------------------------------- */
 
-/* Returns true if the time of a counted loss of a stream on a CPU is known, on the page or not. */
+/* Returns true if the time of any counted loss of a stream on a CPU is known, even if the page
+ * does not show that time. */
 static bool has_loss_time(const struct report *r, __u32 stream, __u32 location)
 {
 	const struct tsct_known *known = &r->x.known;
@@ -245,8 +246,9 @@ static void put_when(const struct report *r, FILE *to, __u32 stream, __u32 locat
 		until = r->gaps[i].to_ns;
 	}
 	if (!nr) {
-		fprintf(to, "<td class=\"left\">%s</td></tr>\n", has_loss_time(r, stream, location) ?
-			"outside of what the page shows" : "not known");
+		fprintf(to, "<td class=\"left\">%s</td></tr>\n",
+			has_loss_time(r, stream, location) ?
+			"outside the time range shown" : "not known");
 		return;
 	}
 	fputs(from < r->origin_ns && r->x.filter.from ? "<td class=\"left\">before +" :

@@ -33,7 +33,7 @@ static int poll_job(struct tsct_export *x)
 
 /* ---- the page -------------------------------------------------------------------- */
 
-/* Writes that filters of the recorder excluded events, so that the page lacks these events. */
+/* If filters of the recorder excluded events, writes a note. Returns true if it did. */
 static bool put_filtered(const struct report *r, FILE *to)
 {
 	const struct tsct_recording *rec = r->x.rec;
