@@ -392,16 +392,17 @@ int report_explained_put(struct report *r, FILE *to)
 		      " what they waited for; <kbd>trace-ctl explain</kbd> does.</p>\n", to);
 	if (json_array_size(spans))
 		fputs("<section id=\"explained\">\n<h2>What the slowest spans waited for</h2>\n"
-		      "<p class=\"note\">Each box is a part of the time, as wide as it is long, as"
-		      " <kbd>trace-ctl explain</kbd> splits it; above a wait is what the thread did"
-		      " meanwhile that ended it. Parts that are shorter than the bound of their error"
-		      " are not drawn.</p>\n", to);
+		      "<p class=\"note\">Each box is a part of the span's time, as"
+		      " <kbd>trace-ctl explain</kbd> prints it; its width is the length of the"
+		      " part. The boxes above a wait show what the thread that ended the wait did"
+		      " during the wait. Parts that are shorter than their error bound are not"
+		      " drawn.</p>\n", to);
 	json_array_foreach(spans, i, span)
 		err = err ?: put_explained(r, to, span, !i);
 	if (json_array_size(spans) && r->explained_hidden)
-		fputs("<p class=\"warn\">The filter leaves out messages, or moves of threads between"
-		      " CPUs: these graphs ignore them, <kbd>trace-ctl explain</kbd> does not.</p>\n",
-		      to);
+		fputs("<p class=\"warn\">The filter leaves out messages, or moves of threads"
+		      " between CPUs: these graphs ignore them, but <kbd>trace-ctl explain</kbd>"
+		      " uses them.</p>\n", to);
 	if (json_array_size(spans))
 		fputs("</section>\n", to);
 	json_decref(spans);

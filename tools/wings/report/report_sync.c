@@ -375,10 +375,10 @@ int report_sync_sections(FILE *to, const json_t *window)
 	size_t i;
 	int err = 0;
 
-	fprintf(to, "<p>Offsets are those of the other node's counter to this node's, relative"
-	      " to the tangent of the fit %s; <span class='kept'>&#9679;"
+	fprintf(to, "<p>An offset is the value of the other node's counter minus the value that the"
+	      " tangent of the fit %s gives for it; <span class='kept'>&#9679;"
 	      "</span> kept, <span class='dropped'>&#9675;</span> dropped. The band"
-	      " is the bound: it contains the true offset, whatever the delays of"
+	      " is the error bound: it contains the true offset for any delays in"
 	      " the two directions.</p>\n", recorded ? "in the middle of the recording" :
 	      "at its end");
 	for (i = 0; i < json_array_size(sources) && !err; i++)

@@ -158,7 +158,8 @@ static void put_warnings(const struct report *r, FILE *to)
 		      " page are not real.</p>\n", to);
 	if (rec->epoch != rec->epoch_first)
 		fputs("<p class=\"warn\">The clock was disrupted during the recording (a"
-		      " step, a suspend): do not compare times before and after.</p>\n", to);
+		      " step, a suspend): times before and after the disruption cannot be"
+		      " compared.</p>\n", to);
 }
 
 void report_tables_head(struct report *r, FILE *to)
@@ -202,11 +203,11 @@ static void put_events(const struct report *r, FILE *to)
 			fprintf(to, "<td>%.3g</td>", rate);
 		fprintf(to, "<td>%.1f</td><td class=\"left\">%s</td></tr>\n",
 			(double)seen->bytes / seen->events,
-			report_single(r, order[i]) ? "each" : "density");
+			report_single(r, order[i]) ? "individually" : "in sums");
 	}
 	fputs("</tbody>\n</table></div>\n", to);
 	if (order && i == ROWS_SHOWN)
-		fprintf(to, "<p class=\"note\">The table has the first %u kinds of events;"
+		fprintf(to, "<p class=\"note\">The table has the %u most frequent kinds of events;"
 			" 'trace-ctl stat' lists all.</p>\n", ROWS_SHOWN);
 	if (r->x.read && !r->x.filter.to)
 		fprintf(to, "<p class=\"note\">In the files an event takes %.1f bytes,"
@@ -248,7 +249,7 @@ static void put_when(const struct report *r, FILE *to, __u32 stream, __u32 locat
 	if (!nr) {
 		fprintf(to, "<td class=\"left\">%s</td></tr>\n",
 			has_loss_time(r, stream, location) ?
-			"outside the time range shown" : "not known");
+			"not in the part that the page shows" : "not known");
 		return;
 	}
 	fputs(from < r->origin_ns && r->x.filter.from ? "<td class=\"left\">before +" :

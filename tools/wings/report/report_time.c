@@ -235,10 +235,11 @@ static void put_messages(const struct report *r, FILE *to)
 	const struct tsct_message_stats *m = &r->x.rec->messages;
 	const struct tsct_message_pair_stats *p;
 
-	fputs("<h2>Causality</h2>\n<p>A message cannot be received before it was sent."
-	      " If its times say that it was, they are wrong. If it was received earlier by"
-	      " at most the sum of both bounds, both bounds still hold; else a bound is wrong. In the"
-	      " timeline such messages are red.</p>\n<div class=\"scroll\"><table>\n"
+	fputs("<h2>Causality</h2>\n<p>A message cannot be received before it is sent. If the times"
+	      " state otherwise, at least one of them is wrong. If the receive is earlier by at"
+	      " most the sum of both error bounds, both bounds can still hold; otherwise one of the"
+	      " bounds is wrong. The timeline shows these messages in red.</p>\n"
+	      "<div class=\"scroll\"><table>\n"
 	      "<thead><tr><th>From</th><th class=\"left\">To</th><th>Messages</th>"
 	      "<th>Too early by own clocks</th><th>Merged, within bounds</th>"
 	      "<th>Merged, beyond</th><th>Shortest by own clocks</th>"
@@ -267,7 +268,8 @@ static int put_samples(const struct report *r, FILE *to)
 		return err;
 	if (read.nr_series > SOURCES_MAX) {
 		fprintf(to, "<p>The recording has %u series of samples (one per source and epoch),"
-			" too many for this page: <kbd>trace-ctl report sync</kbd> draws them.</p>\n",
+			" too many for this page: <kbd>trace-ctl report sync</kbd> draws"
+			" them.</p>\n",
 			read.nr_series);
 		sync_samples_close(&read);
 		return 0;
