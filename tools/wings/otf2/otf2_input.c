@@ -180,8 +180,8 @@ static int check_defs(struct tsct_otf2_input *in, uint64_t wanted)
 
 	if (!err && wanted != UINT64_MAX && extent.records != wanted)
 		return tsct_otf2_refuse(in->status, -EBADMSG, "damaged: has %" PRIu64
-					" definitions, but its anchor file states %" PRIu64, extent.records,
-					wanted);
+					" definitions, but its anchor file states %" PRIu64,
+					extent.records, wanted);
 	return err;
 }
 

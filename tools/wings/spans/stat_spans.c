@@ -20,8 +20,8 @@ static const struct argp_option options[] = {
 	  " end) number, total, mean, percentiles, maximum, and number of unknown lengths; for the"
 	  " first names also the slowest spans and a histogram", 2 },
 	{ "calls", KEY_CALLS, NULL, 0, "print the same for each system call", 2 },
-	{ "pair", KEY_PAIR, "BEGIN:END[:KEY]", 0, "with --spans: also take two events of any kind as"
-	  " the begin and end of a span, in a thread, or in any threads if their fields KEY are"
+	{ "pair", KEY_PAIR, "BEGIN:END[:KEY]", 0, "with --spans: also take two events of any kind"
+	  " as the begin and end of a span, in a thread, or in any threads if their fields KEY are"
 	  " equal; may be repeated", 2 },
 	{ "by", KEY_BY, "FIELD|thread|node", 0, "with --spans or --calls: print figures for each"
 	  " value of a field, each thread or each node", 2 },
@@ -145,8 +145,8 @@ int stat_spans(struct stat_figures *f)
 	x->closed = count_span;
 	f->rec = s->figures.rec = tsct_trace_recording(f->trace);
 	err = tsct_export_prepare(x);
-	err = err ?: tsct_selection_make(&s->selection, &s->where, f->rec, f->dir, TSCT_TRACE_EVENTS, false,
-					 x->why, sizeof(x->why));
+	err = err ?: tsct_selection_make(&s->selection, &s->where, f->rec, f->dir,
+					 TSCT_TRACE_EVENTS, false, x->why, sizeof(x->why));
 	if (!err && check_by(s))
 		goto free_spans;
 	err = err ?: tsct_export_walk(x, x->trace, &x->threads, NULL);

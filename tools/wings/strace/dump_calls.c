@@ -76,7 +76,7 @@ static char *put_call(char *const to, const struct tsct_syscall *call,
 	return at;
 }
 
-/* Stands for any call that was recorded as sys_enter and sys_exit, with only the call's number */
+/* Any call that was recorded as sys_enter and sys_exit, with the call's number */
 static const struct tsct_syscall unknown_call = { .name = "", .result = TSCT_RESULT_COUNT };
 
 /* Writes the name of a call or, if it has no name, "syscall_0x1cc" with its number. */
@@ -278,7 +278,7 @@ int dump_calls_start(struct dump *d)
 	err = tsct_known_init(&c->known, d->trace);
 	while (!err && (tsct_known_pass(&c->known, d->last) || tsct_known_hide(&c->known, d->last)))
 		;
-	/* Close all calls if more losses or renames before the last read event are known now. */
+	/* Closes all calls if more losses or renames before the last read event are known now. */
 	for (i = 0; i < c->threads.nr && !err && c->known.begun + c->known.passed > before; i++)
 		err = tsct_spans_leave(&c->open, i, TSCT_SPAN_REPLACED, NULL);
 	return err;
@@ -324,7 +324,7 @@ int dump_call_add(struct dump *d, const struct tsct_syscall *known,
 	t = thread_of(d, e);
 	if (!t)
 		return -ENOMEM;
-	/* Close the thread's open call, if any: its end event was lost. */
+	/* Closes the thread's open call, if any: its end event was lost. */
 	if (kind != TSCT_KIND_END || !is_known)
 		err = tsct_spans_leave(&d->calls->open, t->index, TSCT_SPAN_REPLACED, e);
 	if (kind != TSCT_KIND_END)
