@@ -436,8 +436,8 @@ static void set_errors(struct defining *d)
 	}
 }
 
-/* Stores the numbers of the exported recordings as a property of the archive, so that a
- * later merge of archives can refuse an archive whose recording it already has. */
+/* Stores the numbers of the exported recordings as a property of the archive, so that a later
+ * merge can refuse a second archive of the same recording. */
 static void set_inputs(struct defining *d)
 {
 	const struct tsct_recording *rec = d->x->rec;

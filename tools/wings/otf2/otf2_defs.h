@@ -94,8 +94,8 @@
 	P(IoFileProperty,	NONE,		PART,	"fs-V", u32, u32)
 
 /* The number spaces of definitions: S(name, letter, OTF2's name, number that
- * means "undefined"). In a string `fields` of TSCT_OTF2_KINDS, this letter
- * stands for each word that is the number of a definition of this space. */
+ * means "undefined"). In a string `fields` of TSCT_OTF2_KINDS, the letter is the type
+ * of words that are numbers of definitions of this space. */
 #define TSCT_OTF2_SPACES(S)						\
 	S(STRING,	's',	"String",		UINT32_MAX)	\
 	S(ATTRIBUTE,	'a',	"Attribute",		UINT32_MAX)	\

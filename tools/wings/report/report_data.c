@@ -365,7 +365,7 @@ static void fold_strip(struct strip *s)
 	}
 }
 
-/* Appends strips to @to. Returns the size of what was appended, bytes. */
+/* Appends strips to @to. Returns the appended size, bytes. */
 static size_t put_strips(const struct strips *strips, struct tsct_text *to)
 {
 	const size_t begin = to->len;

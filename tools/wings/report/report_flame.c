@@ -388,8 +388,8 @@ int report_explained_put(struct report *r, FILE *to)
 	int err = r->explained && !spans ? -ENOMEM : 0;
 
 	if (json_is_null(spans))
-		fputs("<p class=\"note\">The slowest spans have too many states of threads to show"
-		      " what they waited for; <kbd>trace-ctl explain</kbd> does.</p>\n", to);
+		fputs("<p class=\"note\">The slowest spans have too many states of threads for this"
+		      " page; <kbd>trace-ctl explain</kbd> shows what they waited for.</p>\n", to);
 	if (json_array_size(spans))
 		fputs("<section id=\"explained\">\n<h2>What the slowest spans waited for</h2>\n"
 		      "<p class=\"note\">Each box is a part of the span's time, as"

@@ -129,8 +129,7 @@ static void put_warnings(const struct report *r, FILE *to)
 		      " is unknown.</p>\n", to);
 	if (rec->nr_nodes > 1 && tsct_recording_is_uncompared(rec))
 		fputs("<p class=\"warn\">The nodes were never compared: the error of times between"
-		      " two nodes is unknown, and so is the order of their events.</p>\n",
-		      to);
+		      " two nodes, and the order of their events, are unknown.</p>\n", to);
 	if (rec->missing_nodes)
 		report_print(to, "<p class=\"warn\">There is no recording of these nodes of the"
 			     " run: %s.</p>\n", rec->missing_nodes);

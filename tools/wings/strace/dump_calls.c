@@ -40,7 +40,7 @@ struct open_call {
 	size_t unreadable[TSCT_SYSCALL_ARGS];
 };
 
-/* Errors of calls that a signal interrupted, and what strace prints about the restart */
+/* Errors of calls that a signal interrupted, and strace's texts about the restart */
 static const struct { const char *error, *reason; } restarts[] = {
 	{ "ERESTARTSYS", "To be restarted if SA_RESTART is set" },
 	{ "ERESTARTNOINTR", "To be restarted" },
@@ -106,8 +106,8 @@ static char *put_unknown(char *at, const struct tsct_trace_event *e)
 	return at;
 }
 
-/* Appends the stack of a call. Looks the stack up by its number, because the stacks may
- * have been read anew since the call began. */
+/* Appends the stack of a call. Finds it by its number: the stacks may have been read again since
+ * the call began, so a pointer may be invalid. */
 static int put_stack(struct dump *d, const struct open_call *o)
 {
 	return dump_stack_add(d, o->stack && d->stacks ?
