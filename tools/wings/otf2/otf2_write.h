@@ -12,9 +12,9 @@
  * Only a location that is being written has a chunk of events in memory. Definitions come
  * last, because they hold the number of events. All functions return 0 or -errno; if libotf2
  * failed, tsct_otf2_error_text() has the reason. After a failure, only
- * tsct_otf2_writer_abandon() may be called. Readers see no archive before
- * tsct_otf2_writer_finish() writes the anchor file. A process can write only one archive at
- * a time.
+ * tsct_otf2_writer_abandon() may be called, except after tsct_otf2_writer_finish(), which
+ * frees the writer. Readers see no archive before tsct_otf2_writer_finish() writes the anchor
+ * file. A process can write only one archive at a time.
  */
 #ifndef TSCT_OTF2_WRITE_H
 #define TSCT_OTF2_WRITE_H
