@@ -80,7 +80,7 @@ END
 	refused "f/traces.otf2: states no time of day of its start" --align real "$work/f" "$work/a"
 	run 0 merge -o "$work/af" "$work/a" "$work/f"
 	says "f/traces.otf2: states no time of day of its start; in the result, .*f/traces.otf2 starts at the same moment as .*a/"
-	says "archives aligned by the time of day: 1, by their beginning: 1; how far times of two"
+	says "archives aligned by the time of day: 1, by their beginning: 1; the error between times of two"
 	check_merge af text a f
 	run 0 merge -q -o "$work/fa" "$work/f" "$work/a"
 	check_merge fa text f a
@@ -100,9 +100,9 @@ for names in "a again" "again a" again; do
 		paths+=("$work/$name")
 	done
 	run 0 merge -o "$work/o" "${paths[@]}"
-	says "again/traces.def: [0-9]* definitions, such as String [0-9]*, are given again later in the file, [1-9] of them otherwise; the last one of each is used"
+	says "again/traces.def: [0-9]* definitions, such as String [0-9]*, are repeated later in the file, [1-9] of them with other content; the last one of each is used"
 	says 'again/traces/[0-9]*.evt: has 79 events, but the definition of the location states 2; all'
-	[ "$(grep -c 'are given again\|has 79 events' "$work/err")" = 2 ] || fail "said more than once"
+	[ "$(grep -c 'are repeated later\|has 79 events' "$work/err")" = 2 ] || fail "said more than once"
 	check_merge o real ${names/again/h}
 done
 rm -rf "$work/o"

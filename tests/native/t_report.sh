@@ -113,9 +113,9 @@ python3 "$here/reportcheck.py" "$work/sums.html" >"$work/out" 2>&1 || fail "sums
 holds "$work/sums.html" 'j["binWidth"] > j["span"] // 512 + 1' 'len(text) < 6000000'
 rm -r "$work/sums"
 
-# Events of the rare kind are drawn individually, the frequent kind as a density.
-holds "$work/many.html" '{("mark", "each"), ("tick", "density")} <= set(re.findall(
-	r"<tr><th scope=.row.>(\w+)</th><td class=.left.>\w+</td>.*?<td class=.left.>(each|density)</td></tr>", text))'
+# Events of the rare kind are drawn individually, the frequent kind in sums.
+holds "$work/many.html" '{("mark", "individually"), ("tick", "in sums")} <= set(re.findall(
+	r"<tr><th scope=.row.>(\w+)</th><td class=.left.>\w+</td>.*?<td class=.left.>(individually|in sums)</td></tr>", text))'
 
 # --- lengths of spans and system calls: those of stat; a click on one shows it -------------
 lengths() {	# PAGE DIR [OPTION...]

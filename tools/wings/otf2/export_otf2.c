@@ -70,8 +70,7 @@ static int add_fields(struct tsct_export *x, const struct tsct_export_event *ev)
 			continue;
 		type = tsct_otf2_type(v.field);
 		value.uint64 = 0;
-		/* Copies the field's bytes to the start of the union `value`, where the
-		 * members for all numeric OTF2 types begin. */
+		/* All numeric members of the union `value` begin at its first byte. */
 		if (type == OTF2_TYPE_STRING)
 			err = text_of(x->rec, &o->strings, ev->e, &v, &value.stringRef);
 		else
@@ -299,7 +298,7 @@ static int write_event(struct tsct_export *x, const struct tsct_export_event *ev
 /* ---- messages ---------------------------------------------------------- */
 
 /*
- * In OTF2, a send must name the receiver, but the receive comes later in the recording. So the
+ * In OTF2, a send names the receiver, but the receive comes later in the recording. So the
  * recording is read twice. For each send and receive, the first pass writes the location of the
  * matching event to a file, in the order in which the second pass reads these locations.
  */
@@ -433,8 +432,8 @@ static int write_otf2_event(struct tsct_export *x, const struct tsct_export_even
 	return write_event(x, ev, &o->locations[ev->thread->own - 1]);
 }
 
-/* Completes a location. Ends open slices at the time of the recording's last
- * event. */
+/* Completes a location. Ends open slices at the time of the last written event, or at the
+ * end of the exported time range if that is later. */
 static int close_location(struct tsct_export *x, struct otf2_location *l)
 {
 	struct otf2 *o = x->own;
@@ -593,5 +592,6 @@ static void free_otf2(struct tsct_export *x)
 
 const struct tsct_export_format tsct_export_otf2 = {
 	.name = "otf2", .suffix = ".otf2", .nests = true, .directory = true,
-	.begin = begin_otf2, .event = write_otf2_event, .cut = write_cut, .end = end_otf2, .free = free_otf2,
+	.begin = begin_otf2, .event = write_otf2_event, .cut = write_cut, .end = end_otf2,
+	.free = free_otf2,
 };

@@ -60,7 +60,7 @@ struct otf2_mpi {
 struct otf2_collective {
 	__u32 comm;		/* number of the communicator in the archive; 0: none */
 	__u32 root;
-	__u64 sent, received;
+	__u64 sent, received;	/* sizes of the caller's data, bytes */
 	OTF2_CollectiveOp op;
 };
 
@@ -82,8 +82,8 @@ bool tsct_otf2_mpi_failed(struct otf2_mpi *mpi, const struct tsct_trace_event *s
 void tsct_otf2_mpi_settle(struct otf2_mpi *mpi);
 void tsct_otf2_mpi_free(struct otf2_mpi *mpi);
 
-/* Returns the number in the archive of the communicator in @e's field "comm";
- * 0: not there */
+/* Returns the number in the archive of the communicator in @e's field "comm"; 0: not in
+ * the archive */
 __u32 tsct_otf2_mpi_ref(const struct otf2_mpi *mpi, const struct tsct_trace_event *e);
 /* Returns the number in the archive of the communicator with the id @id; 0: not in the archive */
 __u32 tsct_otf2_mpi_ref_of(const struct otf2_mpi *mpi, __u64 id);
@@ -105,7 +105,7 @@ struct otf2_numbers {
 	enum tsct_mpi_role role;
 };
 
-/* Entry of the file of peers, about the event that matches a send or receive */
+/* Entry of the file otf2.peers: the event that matches a send or receive */
 struct otf2_peer {
 	/* number, plus 1, of the location of the matching event; 0: no such event */
 	__u32 location;
@@ -122,8 +122,7 @@ struct otf2_strings {
 	__u32 nr;
 	const char *last;	/* text of the string that was added last */
 	struct tsct_index recent;	/* pointers to struct otf2_string, by hash of the text */
-	size_t bytes;			/* total size of the strings in
-					 * `recent`, bytes */
+	size_t bytes;			/* total size of the strings in `recent`, bytes */
 };
 
 /* Kinds of event records that are written to a location */

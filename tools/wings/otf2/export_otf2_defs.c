@@ -216,7 +216,7 @@ static void define_attributes(struct defining *d)
 			 "CPU on which the event occurred", OTF2_TYPE_UINT32);
 	define_attribute(d, TSCT_ATTRIBUTE_KIND, "tsctrace.kind",
 			 "kind of an event without its counterpart (begin without end, "
-			 "send without receive, or the reverse)", OTF2_TYPE_STRING);
+			 "or end without begin)", OTF2_TYPE_STRING);
 	for (i = 0; i < x->nr_defs; i++) {
 		def = x->defs[i].wanted ? x->defs[i].def : NULL;
 		for (f = 0; def && f < def->nr_fields; f++)
@@ -393,9 +393,9 @@ static void define_strings(struct defining *d)
 /* ---- local definitions of locations ------------------------------------ */
 
 /*
- * Writes the clock offset of a location. Times in the archive are already
- * corrected, so the offset is 0. The offset's deviation is the recording's
- * error bound. If that bound is unknown, no clock offset is written.
+ * Writes the clock offset of a location: 0, because times in the archive are already
+ * corrected. The offset's standard deviation is the recording's error bound. If that bound is
+ * unknown, no clock offset is written.
  */
 static int define_offsets(struct tsct_export *x, __u64 location)
 {
@@ -436,8 +436,8 @@ static void set_errors(struct defining *d)
 	}
 }
 
-/* Stores the numbers of the exported recordings as a property of the archive, so that a
- * later merge of archives can refuse an archive whose recording it already has. */
+/* Stores the numbers of the exported recordings as a property of the archive, so that a later
+ * merge can refuse a second archive of the same recording. */
 static void set_inputs(struct defining *d)
 {
 	const struct tsct_recording *rec = d->x->rec;

@@ -57,7 +57,7 @@ OTF2_RegionRole tsct_otf2_mpi_region(const struct tsct_event_def *def)
 
 /* ---- collecting -------------------------------------------------------- */
 
-/* Returns the communicator with the id @id. Adds a new one if there is none. NULL: out of memory */
+/* Returns the communicator with the id @id, which is added if it is new. NULL: out of memory */
 static struct otf2_mpi_comm *get_comm(struct otf2_mpi *mpi, __u64 id)
 {
 	const __u32 at = tsct_index_find(&mpi->ids, id, 0);
@@ -98,7 +98,7 @@ static int add_member(struct otf2_mpi *mpi, const struct tsct_trace_event *e)
 		.world = tsct_value_integer_of(e, "world"),
 	};
 
-	/* Ignores the members of an intercommunicator, because they form two groups. */
+	/* Members of an intercommunicator are ignored, because they form two groups. */
 	if (tsct_value_integer_of(e, "side"))
 		return 0;
 	comm = get_comm(mpi, tsct_value_integer_of(e, "comm"));
@@ -124,8 +124,8 @@ static int add_failed(struct otf2_mpi *mpi, __u64 number)
 
 bool tsct_otf2_mpi_failed(struct otf2_mpi *mpi, const struct tsct_trace_event *send)
 {
-	__u64 *nr = mpi->failed.nr ? tsct_index_get(&mpi->failed,
-						    tsct_value_integer_of(send, "number"), 0) : NULL;
+	__u64 *nr = mpi->failed.nr ?
+		tsct_index_get(&mpi->failed, tsct_value_integer_of(send, "number"), 0) : NULL;
 
 	return nr && *nr > 1 && (*nr)--;
 }

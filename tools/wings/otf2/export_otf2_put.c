@@ -213,7 +213,7 @@ void tsct_otf2_wait_free(struct otf2_wait *w)
 
 /* ---- strings ------------------------------------------------------------- */
 
-/* Limits of the strings kept in memory, each defined only once: number, bytes */
+/* Limits of the strings in memory, which are defined only once: number, bytes */
 #define STRINGS_MAX	32768
 #define BYTES_MAX	(8U << 20)
 
@@ -251,8 +251,8 @@ void tsct_otf2_strings_free(struct otf2_strings *s)
 		fclose(s->spool);
 }
 
-/* Returns the string in memory that has this text. If there is none, returns
- * NULL and sets @ret_key to the key for adding the string. */
+/* Returns the string in memory with the text @text; NULL: none. Sets @ret_key to the key of
+ * the string. */
 static const struct otf2_string *look_up(const struct otf2_strings *s, const char *text,
 					 size_t len, __u64 ret_key[2])
 {

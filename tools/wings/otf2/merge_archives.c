@@ -234,7 +234,7 @@ static void print_result(const struct merge *m, const struct tsct_otf2_status *s
 		    " enter and leave" : "");
 	if (m->nr > 1)
 		merge_print("archives aligned by the time of day: %u, by their beginning: %u;"
-			    " how far times of two archives are apart is unknown", real,
+			    " the error between times of two archives is unknown", real,
 			    (unsigned int)m->nr - real);
 	if (missing)
 		merge_print("%" PRIu64 " events were unreadable and are missing", missing);
@@ -417,7 +417,7 @@ int merge_mixed(const struct merge *m)
 		return ret;
 	}
 	if (!output_file_open(&between, m->output, true)) {
-		/* Truncates paths of PATH_MAX bytes or more: the system refuses these. */
+		/* Longer paths are truncated: the system refuses them in any case. */
 		snprintf(mixed.recording, PATH_MAX, "%s/recording", between.temporary);
 		snprintf(mixed.archive, PATH_MAX, "%s/archive", between.temporary);
 		snprintf(mixed.anchor, PATH_MAX, "%s/archive/traces" OTF2_ANCHOR,

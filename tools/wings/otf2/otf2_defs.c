@@ -6,7 +6,7 @@
 #include "lib/base/array.h"
 #include "otf2_defs.h"
 
-/* libotf2 has since deprecated some kinds of definitions that the oldest archives (2012) have. */
+/* The oldest archives (2012) have kinds of definitions that libotf2 has deprecated since then. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 const struct tsct_otf2_kind_info tsct_otf2_kinds[TSCT_OTF2_KIND_NR] = {

@@ -19,8 +19,8 @@
  *
  * D(name, space, how, fields, types): most kinds: a number, and fields with one value
  * N(name, space, how, fields, types): kinds whose definitions have no number
- * P(name, space, how, fields, types): properties: fields are owner, name or number, value
- * S(name, space, how, fields): kinds with code of their own, for example with a list
+ * P(name, space, how, fields, types): properties: owner, name or number, type, value
+ * S(name, space, how, fields): kinds that do not fit these forms, for example with a list
  *
  * space: the number space of the definition's number. NONE: the definition has no
  *	number. Its first field is the number of the definition that it extends or,
@@ -37,7 +37,7 @@
  *	-	a number
  *	V	an attribute's value; the word before V is the value's type
  *	o	a metric's scope; the word before o is the scope's type
- *	u	a member of a group; the group's type decides what the member is
+ *	u	a member of a group; the group's type decides whether it is a reference
  *	other	a reference: TSCT_OTF2_SPACES has the number space of each letter
  * types: libotf2's types of the number (only D) and of each word
  */
@@ -94,8 +94,8 @@
 	P(IoFileProperty,	NONE,		PART,	"fs-V", u32, u32)
 
 /* The number spaces of definitions: S(name, letter, OTF2's name, number that
- * means "undefined"). In a string `fields` of TSCT_OTF2_KINDS, this letter
- * stands for each word that is the number of a definition of this space. */
+ * means "undefined"). In a string `fields` of TSCT_OTF2_KINDS, the letter is the type
+ * of words that are numbers of definitions of this space. */
 #define TSCT_OTF2_SPACES(S)						\
 	S(STRING,	's',	"String",		UINT32_MAX)	\
 	S(ATTRIBUTE,	'a',	"Attribute",		UINT32_MAX)	\
@@ -163,19 +163,16 @@ struct tsct_otf2_def {
 	size_t at;		/* index of the definition's first word */
 	uint64_t self;		/* number of the definition in its archive */
 	uint64_t mapped; /* number of the definition in the result, once it is assigned */
-	/* used for definitions of inputs: if this definition extends a definition,
-	 * index + 1 of the next definition that extends the same one; 0: no next one */
+	/* input, if this definition extends another one: index + 1 of the next
+	 * definition that extends the same one; 0: none */
 	size_t next;
-	/* used for definitions of inputs: index + 1 of the first definition that
-	 * extends this definition, such as a property of this definition; 0: none */
+	/* input: index + 1 of the first definition that extends this one, such as a
+	 * property; 0: none */
 	size_t parts;
-	/* used for definitions of the result: number of words of the copies of all
-	 * definitions that extend this one, such as its properties. The copies are
-	 * stored right after the `nr` words of this definition. */
+	/* result: number of words of the copies of all definitions that extend this
+	 * one. The copies are stored right after the `nr` words of this definition. */
 	uint32_t extra;
-	/* used for definitions of the result: number of the last input that has this
-	 * definition */
-	uint32_t input;
+	uint32_t input;	/* result: number of the last input that has this definition */
 };
 
 struct tsct_otf2_defs {

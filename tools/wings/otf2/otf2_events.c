@@ -10,7 +10,7 @@
 #include "otf2_defs.h"
 #include "otf2_merge_work.h"
 
-/* libotf2 has since deprecated some kinds of events that the oldest archives (2012) have. */
+/* The oldest archives (2012) have kinds of events that libotf2 has deprecated since then. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 /* State of copying the events of an input, one location after another */
@@ -24,10 +24,9 @@ struct event_copy {
 	OTF2_EvtReaderCallbacks *callbacks;
 	/* list to which each event's attributes are added; empty before each event */
 	OTF2_AttributeList *attributes;
-	bool has_more;		/* flag: a remark already reports a file with
-				 * more events than stated */
+	bool has_more;		/* flag: a file with more events than stated was reported */
 
-	/* The location: */
+	/* State of the current location: */
 	struct tsct_otf2_offsets offsets;
 	OTF2_EvtWriter *writer;
 	uint64_t nr;			/* number of events copied */
@@ -79,8 +78,8 @@ static uint64_t map_reference(struct event_copy *c, enum tsct_otf2_space space,
 
 #define MAP(space, id)	map_reference(c, TSCT_OTF2_SPACE_##space, id)
 
-/* Returns the rank in the result for @rank, a rank of the input in the communicator or window
- * @of: adds the number that the map @by has for @of. OTF2's special root ranks, such as
+/* Converts @rank, a rank of the input in the communicator or window @of, to a rank of the
+ * result: adds the number that the map @by has for @of. OTF2's special root ranks, such as
  * "none", are the highest numbers, and are not changed. */
 static uint32_t shift_rank(struct event_copy *c, const struct tsct_index *by,
 			   uint32_t of, uint32_t rank)
@@ -145,9 +144,8 @@ static struct event_copy *begin_event(void *data, const char *event, uint64_t at
 	c->event = event;
 	c->at = at;
 	c->time = map_time(c, time);
-	/* Event times must not decrease. But the sum of time and clock offset
-	 * can be lower than the preceding event's sum, if the offset decreases
-	 * faster than the time increases. Raises such a sum. */
+	/* Event times must not decrease. If the clock offset decreases faster than the
+	 * time increases, the corrected time would decrease: it is raised. */
 	if (c->nr && c->time < c->last) {
 		c->time = c->last;
 		c->held++;
@@ -174,10 +172,10 @@ static OTF2_CallbackCode end_event(struct event_copy *c, OTF2_ErrorCode code)
 /*
  * All kinds of events: E(name, arguments). name: OTF2's name. arguments: the kind of each
  * argument of the callback that reads the event, and of the function that writes it. A kind
- * of argument stands for a pair: the parameter, and its value in the result. References and
- * ranks of the input are converted to those of the result. All other values are kept:
- * sizes, flags, and numbers that are local to the location or its communicator. A RANK is a
- * rank in the event's COMM, a REMOTE is a rank in the event's WIN.
+ * of argument expands to a pair: the parameter, and its value in the result. References and
+ * ranks of the input are converted to those of the result. All other values are copied:
+ * sizes, flags, and numbers that are local to the location or its communicator. RANK is a
+ * rank in the event's COMM, REMOTE is a rank in the event's WIN.
  */
 #define U8(n)		(uint8_t v##n, v##n)
 #define U32(n)		(uint32_t v##n, v##n)
@@ -388,8 +386,8 @@ static int lose_events(struct event_copy *c, uint64_t missing)
 	return 0;
 }
 
-/* Counts the readable events of a location. @wanted: number of events that the definition of
- * the location states */
+/* Counts the readable events of a location. @wanted: number of events that the location's
+ * definition states */
 static int count_events(struct event_copy *c, uint64_t wanted, uint64_t *ret_nr)
 {
 	struct tsct_otf2_status *s = c->status;
@@ -410,15 +408,16 @@ static int count_events(struct event_copy *c, uint64_t wanted, uint64_t *ret_nr)
 	if (!err && extent.records >= wanted) {
 		s->work.total += extent.records - wanted;
 		if (extent.records > wanted && !c->has_more)
-			tsct_otf2_note(s, "%s: has %" PRIu64 " events, but the definition of the location"
-				       " states %" PRIu64 "; all events are taken, also those of"
-				       " other such files", s->work.file, extent.records, wanted);
+			tsct_otf2_note(s, "%s: has %" PRIu64 " events, but the definition of the"
+				       " location states %" PRIu64 "; all events are taken, also"
+				       " those of other such files", s->work.file, extent.records,
+				       wanted);
 		c->has_more |= extent.records > wanted;
 		return 0;
 	}
 	if (!err)
-		tsct_otf2_refuse(s, err, "has %" PRIu64 " events, but the definition of the location states %" PRIu64,
-				 extent.records, wanted);
+		tsct_otf2_refuse(s, err, "has %" PRIu64 " events, but the definition of the"
+				 " location states %" PRIu64, extent.records, wanted);
 	return lose_events(c, missing);
 }
 
@@ -468,8 +467,9 @@ static void add_up(struct event_copy *c, struct tsct_otf2_location *l)
 		f->last = c->last;
 	f->events += c->nr;
 	if (c->held)
-		tsct_otf2_note(c->status, "%s: its clock offsets make time decrease; %" PRIu64 " events"
-			       " got the time of the event before", c->status->work.file, c->held);
+		tsct_otf2_note(c->status, "%s: its clock offsets make time decrease; %" PRIu64
+			       " events got the time of the preceding event", c->status->work.file,
+			       c->held);
 	f->held += c->held;
 }
 

@@ -123,8 +123,8 @@ static int open_anchor(struct tsct_otf2_input *in)
 	in->def_chunk = defs;
 	if (events < OTF2_CHUNK_SIZE_MIN || events > OTF2_CHUNK_SIZE_MAX ||
 	    defs < OTF2_CHUNK_SIZE_MIN || defs > OTF2_CHUNK_SIZE_MAX)
-		return tsct_otf2_refuse(in->status, -EBADMSG, "damaged: invalid chunk sizes of %" PRIu64 " and %" PRIu64 " bytes",
-			      events, defs);
+		return tsct_otf2_refuse(in->status, -EBADMSG, "damaged: invalid chunk sizes of %"
+					PRIu64 " and %" PRIu64 " bytes", events, defs);
 	return read_ids(in);
 }
 
@@ -179,8 +179,9 @@ static int check_defs(struct tsct_otf2_input *in, uint64_t wanted)
 	int err = tsct_otf2_input_scan(in, false, &extent);
 
 	if (!err && wanted != UINT64_MAX && extent.records != wanted)
-		return tsct_otf2_refuse(in->status, -EBADMSG, "damaged: has %" PRIu64 " definitions, but its anchor file states %" PRIu64,
-			      extent.records, wanted);
+		return tsct_otf2_refuse(in->status, -EBADMSG, "damaged: has %" PRIu64
+					" definitions, but its anchor file states %" PRIu64,
+					extent.records, wanted);
 	return err;
 }
 
@@ -206,8 +207,8 @@ static int read_defs(struct tsct_otf2_input *in, struct tsct_otf2_defs *defs)
 	if (defs->err)
 		return tsct_otf2_refuse(in->status, defs->err, "%s", strerror(-defs->err));
 	if (!code && nr != in->nr_defs)
-		return tsct_otf2_refuse(in->status, -EBADMSG, "damaged: %" PRIu64 " of %" PRIu64 " definitions are readable",
-			      nr, in->nr_defs);
+		return tsct_otf2_refuse(in->status, -EBADMSG, "damaged: %" PRIu64 " of %" PRIu64
+					" definitions are readable", nr, in->nr_defs);
 	return code ? -EBADMSG : 0;
 }
 
@@ -216,14 +217,17 @@ static int check_clock(struct tsct_otf2_input *in,
 {
 	in->clock = defs->clock;
 	if (defs->unknown)
-		return tsct_otf2_refuse(in->status, -ENOTSUP, "%u definitions are not supported by this libotf2; a newer one may support them",
-			      defs->unknown);
+		return tsct_otf2_refuse(in->status, -ENOTSUP, "%u definitions are not supported by"
+					" this libotf2; a newer one may support them",
+					defs->unknown);
 	if (defs->clocks != 1)
 		return tsct_otf2_refuse(in->status, -EBADMSG, defs->clocks ?
 			      "the archive defines its clock more than once" :
-			      "the archive does not define its clock (ClockProperties), so its times have no unit");
+			      "the archive does not define its clock (ClockProperties), so its"
+			      " times have no unit");
 	if (!defs->clock.resolution)
-		return tsct_otf2_refuse(in->status, -EBADMSG, "damaged: its clock has a resolution of 0");
+		return tsct_otf2_refuse(in->status, -EBADMSG,
+					"damaged: its clock has a resolution of 0");
 	return 0;
 }
 

@@ -76,7 +76,8 @@ static OTF2_CallbackCode copy_marker(void *data, OTF2_TimeStamp time,
 	if (tsct_otf2_scale_time(scale, time, &time) ||
 	    tsct_otf2_scale_length(scale, duration, &duration)) {
 		k->err = tsct_otf2_refuse(k->w->m->status, -ERANGE,
-					  "the time of a marker is outside the range of the first archive's clock");
+					  "the time of a marker is outside the range of the first"
+					  " archive's clock");
 		return OTF2_CALLBACK_INTERRUPT;
 	}
 	k->code = OTF2_MarkerWriter_WriteMarker(k->writer, time, duration,

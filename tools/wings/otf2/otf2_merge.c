@@ -26,16 +26,15 @@ static int check_input(struct tsct_otf2_merging *w, uint32_t i)
 				return tsct_otf2_fail(w->m->status, b->path, -EEXIST,
 					"given twice; remove one or use --force");
 			return tsct_otf2_fail(w->m->status, b->path, -EEXIST,
-				"holds the same trace as %s (%016" PRIx64 "); remove one or use --force",
-				a->path, b->id[y]);
+				"holds the same trace as %s (%016" PRIx64 "); remove one or"
+				" use --force", a->path, b->id[y]);
 		}
 	}
 	if (!extra)
 		return 0;
 	if (!w->m->force)
-		return tsct_otf2_fail(w->m->status, w->m->path[i], -ENOTSUP,
-					    "has %s, which cannot be merged; use --force to drop them",
-					    extra);
+		return tsct_otf2_fail(w->m->status, w->m->path[i], -ENOTSUP, "has %s, which cannot"
+				      " be merged; use --force to drop them", extra);
 	tsct_otf2_note(w->m->status, "%s: its %s were dropped", w->m->path[i], extra);
 	w->m->status->input[i].left_out = true;
 	return 0;
@@ -100,10 +99,13 @@ static int align_input(struct tsct_otf2_merging *w, uint32_t i)
 	if (!i)
 		can = real = true;
 	if (w->m->align == TSCT_OTF2_ALIGN_REAL && !can)
-		return tsct_otf2_fail(w->m->status, w->m->path[b->real_ns == TSCT_OTF2_NEVER ? i : 0],
-			-ENOTSUP, "states no time of day of its start; leave out --align real to begin it at the same moment as the first input");
+		return tsct_otf2_fail(w->m->status,
+			w->m->path[b->real_ns == TSCT_OTF2_NEVER ? i : 0], -ENOTSUP,
+			"states no time of day of its start; leave out --align real to begin it"
+			" at the same moment as the first input");
 	if (w->m->align == TSCT_OTF2_ALIGN_AUTO && !can)
-		tsct_otf2_note(w->m->status, "%s: states no time of day of its start; in the result, %s starts at the same moment as %s",
+		tsct_otf2_note(w->m->status, "%s: states no time of day of its start; in the"
+			       " result, %s starts at the same moment as %s",
 			       w->m->path[b->real_ns == TSCT_OTF2_NEVER ? i : 0],
 			       w->m->path[i], w->m->path[0]);
 	w->m->status->input[i].real = real;
@@ -142,22 +144,21 @@ static int make_clock(struct tsct_otf2_merging *w)
 	s->clock.length = end - begin;
 	if (s->clock.real_ns == TSCT_OTF2_NEVER)
 		return 0;
-	/* Sets real_ns, the time of day at which the result's clock begins, in ns since the
-	 * Unix epoch. */
+	/* Converts @begin to ns since the Unix epoch. */
 	tsct_otf2_scale_make(&to_ns, &(struct tsct_otf2_clock) {
 			     .resolution = 1000000000,
 			     .offset = s->clock.real_ns },
 			     &w->input[0].clock, false);
 	if (tsct_otf2_scale_time(&to_ns, begin, &s->clock.real_ns))
-		return tsct_otf2_fail(w->m->status, w->m->path[0], -ERANGE,
-					    "the result would begin before 1970, which OTF2 cannot represent");
+		return tsct_otf2_fail(w->m->status, w->m->path[0], -ERANGE, "the result would begin"
+				      " before 1970, which OTF2 cannot represent");
 	return 0;
 }
 
 /* ---- the archive's properties -------------------------------------------- */
 
-/* Returns true for a property about an input's times that is not valid for the result: a
- * statement how the input was aligned, or an error bound (TSCTRACE::NODE_ERROR_NS). */
+/* Returns true for a property of an input that is not valid for the result's times: the
+ * input's alignment, or an error bound such as TSCTRACE::NODE_ERROR_NS. */
 static bool is_of_times(const char *name)
 {
 	return !strcmp(name, TSCT_OTF2_ALIGNMENT) ||
@@ -178,8 +179,9 @@ static OTF2_ErrorCode copy_property(struct tsct_otf2_merging *w, uint32_t i,
 	if (OTF2_Archive_GetProperty(to, name, &there))
 		code = OTF2_Archive_SetProperty(to, name, value, false);
 	else if (strcmp(there, value))
-		tsct_otf2_note(w->m->status, "%s: its property %s is '%s', but '%s' in an earlier archive; the earlier value is kept",
-			       w->m->path[i], name, value, there);
+		tsct_otf2_note(w->m->status, "%s: its property %s is '%s', but '%s' in an earlier"
+			       " archive; the earlier value is kept", w->m->path[i], name, value,
+			       there);
 free:
 	free(value);
 	free(there);

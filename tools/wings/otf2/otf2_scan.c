@@ -5,7 +5,7 @@
  * reads events that are old contents of memory. So this scan counts the complete records,
  * by their lengths alone, and libotf2 then reads only this number of records.
  *
- * A file consists of chunks of the size in the anchor; the last one is shorter:
+ * A file consists of chunks of the size that the anchor file states; the last one is shorter:
  *	u8 3, u8 byte order ('B': little endian, '#': big),
  *	u64 number of the first record, u64 number of the last; 0 in definitions
  *	records: u8 kind, u8 length or 0xff and u64 length, contents
@@ -149,7 +149,8 @@ static int take_record(struct scan *s, uint8_t kind)
 	return 0;
 }
 
-/* Reads a chunk's header, and checks that record numbers continue the preceding chunk's. */
+/* Reads a chunk's header. Checks that an event chunk's first record number continues the
+ * numbering of the preceding chunk. */
 static int take_header(struct scan *s)
 {
 	uint64_t first;
@@ -165,8 +166,8 @@ static int take_header(struct scan *s)
 		 ORDER_BIG);
 	first = get64(s, 2);
 	if (s->events && first != s->extent->records + 1)
-		return damaged(s, "the chunk begins with event %" PRIu64 ", but the previous one ended with %" PRIu64,
-			       first, s->extent->records);
+		return damaged(s, "the chunk begins with event %" PRIu64 ", but the previous one"
+			       " ended with %" PRIu64, first, s->extent->records);
 	s->at = HEADER;
 	return 0;
 }

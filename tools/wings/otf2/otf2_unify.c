@@ -81,8 +81,8 @@ static struct tsct_otf2_def *def_of(const struct work *work, enum tsct_otf2_spac
 
 /* ---- the hash table ---------------------------------------------------------------- */
 
-/* Returns how many of a definition's @nr words are compared: of Paradigm and ParadigmProperty,
- * only the first words (OTF2's constants); of all other kinds, all words. */
+/* Returns the number of words that are compared to find an equal definition: all @nr words, but
+ * only the first ones (OTF2's constants) for Paradigm and ParadigmProperty. */
 static size_t key_of(enum tsct_otf2_kind kind, size_t nr)
 {
 	if (kind == TSCT_OTF2_Paradigm)
@@ -90,8 +90,8 @@ static size_t key_of(enum tsct_otf2_kind kind, size_t nr)
 	return kind == TSCT_OTF2_ParadigmProperty ? 2 : nr;
 }
 
-/* Returns the result's definition that equals work->content. If there is none,
- * returns NULL and sets @ret_key to the key for adding this definition. */
+/* Returns the result's definition that equals work->content; NULL: none. Sets @ret_key to the
+ * definition's key. */
 static struct tsct_otf2_def *look_up(struct work *work, enum tsct_otf2_kind kind,
 				     uint32_t nr, uint32_t extra, uint64_t ret_key[2])
 {
@@ -139,9 +139,9 @@ static void map_words(struct work *work,
 	}
 }
 
-/* A definition that extends another one, in the form in which it is stored in the
- * content of the extended one: its kind, its number of words, and all its words
- * except the first one, which is the reference to the extended definition */
+/* A definition that extends another one, as it is stored in the content of the extended one:
+ * kind, number of words, and all words except the first one, which is the reference to the
+ * extended definition */
 struct part {
 	size_t words;		/* number of 64-bit words at `at` */
 	uint64_t *at;
@@ -224,18 +224,17 @@ static int new_number(struct work *work, enum tsct_otf2_kind kind,
 	if (space == TSCT_OTF2_NONE)
 		return 0;
 	if (*next == tsct_otf2_spaces[space].none)
-		return refuse(work, "the result would have more than %" PRIu64 " definitions of %s, the limit of OTF2",
-					*next,
-					tsct_otf2_spaces[space].name);
+		return refuse(work, "the result would have more than %" PRIu64 " definitions of %s,"
+			      " the limit of OTF2", *next, tsct_otf2_spaces[space].name);
 	*ret_id = (*next)++;
 	return 0;
 }
 
 /*
  * Adds a definition to the result: the first @nr words of work->content. The @extra words
- * after these are the content of the definitions that extend it (see add_parts()); each of
- * these is added as a separate definition. @key: key from look_up(), under which look_up()
- * finds the definition from now on; NULL: look_up() never finds it
+ * after these are the content of the definitions that extend it (see add_parts()), which are
+ * added as separate definitions. @key: key from look_up(); NULL: look_up() shall never find
+ * the definition
  */
 static int add_def(struct work *work, enum tsct_otf2_kind kind,
 		   uint64_t id, uint32_t nr, uint32_t extra, const uint64_t *key)
@@ -258,9 +257,8 @@ static int add_def(struct work *work, enum tsct_otf2_kind kind,
 	while (at < end) {
 		part = (enum tsct_otf2_kind)at[0];
 		words = (uint32_t)at[1];
-		/* In work->content, a part's first word is its number of words,
-		 * in place of the reference to the extended definition. Sets
-		 * the first word to that reference, @id. */
+		/* Replaces the part's number of words by the reference to the extended
+		 * definition, @id: see add_parts(). */
 		at[1] = id;
 		if (!tsct_otf2_defs_add(&all->defs, part, 0, at + 1, words))
 			return -ENOMEM;
@@ -285,8 +283,8 @@ static int map_or_add(struct work *work, enum tsct_otf2_kind kind,
 	return err ? err : add_def(work, kind, *ret_id, nr, extra, key);
 }
 
-/* Adds @def, with the words in work->content, to the result, but not to the
- * hash table. So no other definition is mapped to @def, even if it is equal. */
+/* Adds @def, with the words in work->content, to the result, but not to the hash table, so
+ * that no equal definition is mapped to @def. */
 static int add_own(struct work *work, struct tsct_otf2_def *def)
 {
 	int err = new_number(work, def->kind, &def->mapped);
@@ -294,9 +292,9 @@ static int add_own(struct work *work, struct tsct_otf2_def *def)
 	return err ? err : add_def(work, def->kind, def->mapped, def->nr, 0, NULL);
 }
 
-/* Adds @def, which is identified by a constant of OTF2, to the result, unless the result
- * already has a definition with that constant. If the two definitions differ, fails without
- * --force, and keeps the result's definition with --force. */
+/* Adds @def, which is identified by constants of OTF2, to the result, unless the result
+ * already has a definition with these constants. If the two definitions differ: without
+ * --force, fails; with --force, keeps the result's definition. */
 static int identify_fixed(struct work *work, struct tsct_otf2_def *def)
 {
 	uint64_t key[2];
@@ -308,9 +306,9 @@ static int identify_fixed(struct work *work, struct tsct_otf2_def *def)
 	    !memcmp(words_of(&work->all->defs, same), work->content,
 		    def->nr * sizeof(uint64_t)))
 		return 0;
-	return refuse(work, "%s %" PRIu64 " differs from its definition in an earlier archive; use --force to keep the earlier one",
-				tsct_otf2_kinds[def->kind].name,
-				work->content[0]);
+	return refuse(work, "%s %" PRIu64 " differs from its definition in an earlier archive; use"
+		      " --force to keep the earlier one", tsct_otf2_kinds[def->kind].name,
+		      work->content[0]);
 }
 
 /* ---- groups ---------------------------------------------------------------------------- */
@@ -332,8 +330,8 @@ static int join_ranks(struct work *work, struct tsct_otf2_def *def)
 	def->mapped = all->defs.def[*ranks - 1].self;
 	base = all->defs.def[*ranks - 1].nr;
 	if (base + def->nr - 4 > UINT32_MAX)
-		return refuse(work, "Group %" PRIu64 ": the result would have more locations than OTF2 can list",
-					def->self);
+		return refuse(work, "Group %" PRIu64 ": the result would have more locations than"
+			      " OTF2 can list", def->self);
 	/* Adds a temporary definition, which allocates words for a longer list: the
 	 * result's list, followed by the locations of @def. Then makes these words
 	 * the words of the result's list, and removes the temporary definition. */
@@ -352,10 +350,9 @@ static int join_ranks(struct work *work, struct tsct_otf2_def *def)
 }
 
 /*
- * If group @old of this input lists all locations of a paradigm, finds or adds, in the
- * result, a group of this input's ranks, and sets *group to the number of that group. A
- * reference to @old must not refer to the result's list of locations, because that list has
- * the locations of all inputs.
+ * If group @old of this input is a paradigm's list of locations, finds or adds a group of this
+ * input's ranks in the result, and sets *group to its number. References to @old are mapped to
+ * this group, because the result's list has the locations of all inputs.
  */
 static int all_ranks(struct work *work, uint64_t old, uint64_t *group)
 {
@@ -386,8 +383,8 @@ static int identify_group(struct work *work, struct tsct_otf2_def *def)
 
 	if (type > OTF2_GROUP_TYPE_COMM_SELF ||
 	    (type == OTF2_GROUP_TYPE_UNKNOWN && def->nr > 4))
-		return refuse(work, "Group %" PRIu64 " has an unknown type, so the kind of its members is unknown",
-					def->self);
+		return refuse(work, "Group %" PRIu64 " has an unknown type, so the kind of its"
+			      " members is unknown", def->self);
 	words = work->content;
 	if (type == OTF2_GROUP_TYPE_COMM_LOCATIONS) {
 		err = join_ranks(work, def);
@@ -404,7 +401,7 @@ static int identify_group(struct work *work, struct tsct_otf2_def *def)
 			return 0;
 		}
 		/* The result has no COMM_SELF group of this paradigm yet: map_or_add()
-		 * adds this group at index defs.nr; *self is that index plus 1. */
+		 * adds this group at index defs.nr. */
 		*self = work->all->defs.nr + 1;
 	}
 	return map_or_add(work, def->kind, def->nr, 0, &def->mapped);
@@ -524,8 +521,8 @@ static int identify_def(struct work *work, struct tsct_otf2_def *def)
 
 /* ---- preparing an input: numbers of definitions, extensions, ranks ------- */
 
-/* Returns true if nothing refers to @old when @last, a later definition, has the
- * same number: a list of locations is found by its paradigm, not by its number. */
+/* Returns true if @last, a later definition with the same number, replaces @old. A list of
+ * locations is found by its paradigm, so only a list of the same paradigm replaces it. */
 static bool is_replaced(const struct tsct_otf2_defs *defs, const struct tsct_otf2_def *old,
 			const struct tsct_otf2_def *last)
 {
@@ -540,8 +537,8 @@ static bool is_equal(const struct tsct_otf2_defs *defs, const struct tsct_otf2_d
 		!memcmp(words_of(defs, a), words_of(defs, b), a->nr * sizeof(uint64_t));
 }
 
-/* Maps the input's numbers to its definitions. Of definitions with equal numbers,
- * uses the last one in the file, as readers do that store definitions by number. */
+/* Maps the input's numbers to its definitions. If several definitions have the same number,
+ * the last one is used, as by readers that store definitions by number. */
 static int number(struct work *work)
 {
 	struct tsct_otf2_def *def = work->in->def, *end = def + work->in->nr, *old;
@@ -569,8 +566,8 @@ static int number(struct work *work)
 	}
 	if (equal + other)
 		tsct_otf2_note(work->status, "%s: %zu definitions, such as %s %" PRIu64 ", are"
-			       " given again later in the file, %zu of them otherwise; the last one of"
-			       " each is used", work->status->work.file, equal + other,
+			       " repeated later in the file, %zu of them with other content; the"
+			       " last one of each is used", work->status->work.file, equal + other,
 			       tsct_otf2_spaces[first_space].name, first, other);
 	return 0;
 }
@@ -613,10 +610,8 @@ static int own_parts(struct work *work)
 	return 0;
 }
 
-/*
- * Returns true if @def, or an event that uses @def, refers to a group. Communicators do not
- * count.
- */
+/* Returns true if @def, or an event that uses @def, may refer to a group. Returns false for
+ * communicators. */
 static bool names_group(struct work *work,
 			const struct tsct_otf2_def *def)
 {
@@ -659,9 +654,8 @@ static int find_ranks(struct work *work)
 			continue;
 		paradigm = (uint8_t)words[2];
 		if (work->has_ranks[paradigm])
-			return refuse(work, "Group %" PRIu64 " is a second list of locations of paradigm %u; only one is allowed",
-						def->self,
-						paradigm);
+			return refuse(work, "Group %" PRIu64 " is a second list of locations of"
+				      " paradigm %u; only one is allowed", def->self, paradigm);
 		work->has_ranks[paradigm] = true;
 		if (work->all->ranks[paradigm])
 			work->base[paradigm] =
@@ -703,9 +697,8 @@ static int next_in_part(struct work *work, struct step *step,
 		if (of->state == STATE_DONE)
 			continue;
 		if (of->state == STATE_OPEN)
-			return refuse(work, "%s %" PRIu64 " refers to itself, directly or indirectly",
-						tsct_otf2_kinds[of->kind].name,
-						of->self);
+			return refuse(work, "%s %" PRIu64 " refers to itself, directly or"
+				      " indirectly", tsct_otf2_kinds[of->kind].name, of->self);
 		*ret_def = (size_t)(of - work->in->def);
 		return 1;
 	}
@@ -809,9 +802,10 @@ int tsct_otf2_unify(struct tsct_otf2_unified *all, struct tsct_otf2_defs *input,
 /* ---- the result ------------------------------------------------------------------------ */
 
 /*
- * Returns true for kinds of definitions that are written before all others. A definition
- * must be written after all definitions to which it refers; but a list of locations, which
- * is stored with the first input, also refers to locations of later inputs.
+ * Returns true for kinds of definitions that are written before all others: definitions to
+ * which a list of locations refers, directly or indirectly, and those that extend them. Such
+ * a list is stored among the first input's definitions, but also refers to locations of later
+ * inputs.
  */
 static bool is_early(enum tsct_otf2_kind kind)
 {
@@ -829,7 +823,7 @@ static bool is_early(enum tsct_otf2_kind kind)
 }
 
 /* In all->defs, each definition follows the definitions to which it refers, except for
- * lists of locations: these are written after all locations, see is_early(). */
+ * lists of locations, see is_early(). */
 OTF2_ErrorCode tsct_otf2_unified_write(const struct tsct_otf2_unified *all,
 				       OTF2_GlobalDefWriter *writer)
 {

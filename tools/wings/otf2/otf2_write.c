@@ -131,10 +131,10 @@ uint64_t tsct_otf2_number(const unsigned char uuid[16])
 /* ---- memory of libotf2's buffers ------------------------------------------------ */
 
 /*
- * Allocates one chunk for libotf2, which writes a full chunk to the file.
- * Without this callback, libotf2 collects 128 MiB per location. libotf2 fills
- * each chunk with zeros, which is cheap in memory that was used before: so a
- * freed chunk is kept for the next location.
+ * Allocates one chunk for libotf2, which then writes each full chunk to the file. Without
+ * this callback, libotf2 stores up to 128 MiB per location in memory. libotf2 fills each
+ * chunk with zeros, which costs less in memory that was used before: so a freed chunk is
+ * kept for the next location.
  */
 static void *allocate_chunk(void *data, OTF2_FileType type, OTF2_LocationRef,
 			    void **own, uint64_t size)

@@ -10,10 +10,11 @@
  *	tsct_otf2_writer_finish()
  *
  * Only a location that is being written has a chunk of events in memory. Definitions come
- * last, because they hold the number of events. All functions return 0 or -errno, with a
- * text in tsct_otf2_error_text(); after a failure, only tsct_otf2_writer_abandon() may be
- * called. Readers see no archive before tsct_otf2_writer_finish() writes the anchor file. A
- * process can write only one archive at a time.
+ * last, because they hold the number of events. All functions return 0 or -errno; if libotf2
+ * failed, tsct_otf2_error_text() has the reason. After a failure, only
+ * tsct_otf2_writer_abandon() may be called, except after tsct_otf2_writer_finish(), which
+ * frees the writer. Readers see no archive before tsct_otf2_writer_finish() writes the anchor
+ * file. A process can write only one archive at a time.
  */
 #ifndef TSCT_OTF2_WRITE_H
 #define TSCT_OTF2_WRITE_H
@@ -58,8 +59,9 @@ int tsct_otf2_location_end(struct tsct_otf2_writer *writer,
 int tsct_otf2_events_end(struct tsct_otf2_writer *writer);
 
 /*
- * Writes the definitions of a location: clock offsets of 0 at @nr times, each with the error of the
- * time. Must be called for each location, even if @nr is 0, because readers require the file.
+ * Writes the definitions of a location: clock offsets of 0 at @nr times, each with the standard
+ * deviation @error, ticks. Must be called for each location, even if @nr is 0, because readers
+ * require the file.
  */
 int tsct_otf2_local_write(struct tsct_otf2_writer *writer, uint64_t location,
 			  const uint64_t *times, unsigned int nr, uint64_t error);
@@ -68,7 +70,7 @@ int tsct_otf2_defs_begin(struct tsct_otf2_writer *writer,
 			 OTF2_GlobalDefWriter **ret_defs);
 
 /*
- * Completes the archive, and frees @writer, also on failure. The archive is on disk only
+ * Completes the archive, and frees @writer even after a failure. The archive is on disk only
  * after the caller has called fsync() for the directory.
  */
 int tsct_otf2_writer_finish(struct tsct_otf2_writer *writer);
@@ -80,8 +82,8 @@ int tsct_otf2_writer_finish(struct tsct_otf2_writer *writer);
  */
 void tsct_otf2_writer_abandon(struct tsct_otf2_writer *writer);
 
-/* ---- libotf2's errors, as text and as errno. libotf2 has one error
- * callback per process, so only one thread at a time may use libotf2 for archives. */
+/* ---- errors of libotf2. A process has only one error callback of libotf2, so only one
+ * thread at a time may use libotf2 for archives. */
 
 /*
  * Installs the error callback of libotf2. From now on libotf2 prints nothing,

@@ -36,8 +36,10 @@ enum { KEY_JSON = 256, KEY_WHERE };
 
 static const struct argp_option options[] = {
 	{ "json", KEY_JSON, "exact", OPTION_ARG_OPTIONAL, "print one JSON object per row; exact:"
-	  " integers beyond 2^53 are numbers, not strings, and real numbers may be NaN and Infinity", 0 },
-	{ "csv", OPTION_FLAG(struct query_job, csv), NULL, 0, "print CSV, with a line of names", 0 },
+	  " integers beyond 2^53 are numbers, not strings, and real numbers may be NaN and"
+	  " Infinity", 0 },
+	{ "csv", OPTION_FLAG(struct query_job, csv), NULL, 0,
+	  "print CSV, with the names of columns in the first line", 0 },
 	{ "output", 'o', "FILE", 0, "write a database of SQLite, with the rows in its table"
 	  " `result`; without QUERY: with all tables", 0 },
 	{ "quiet", 'q', NULL, 0, "print no progress, and no number of rows", 0 },
@@ -54,12 +56,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case 'o': j->output = arg; break;
 	case KEY_JSON:
 		j->json = true;
-		j->q.exact = arg && !option_choice(state, "--json", arg, (const char *[]) { "exact" }, 1,
-						   "exact, or no value");
+		j->q.exact = arg && !option_choice(state, "--json", arg,
+			(const char *[]) { "exact" }, 1, "exact, or no value");
 		break;
 	case 'q': j->quiet = true; break;
 	case KEY_WHERE:
-		argp_error(state, "--where: write the condition into the query, as WHERE of SQL");
+		argp_error(state, "--where: write the condition into the query, after WHERE");
 		break;
 	case ARGP_KEY_ARG:
 		if (state->arg_num > 1)
@@ -85,8 +87,9 @@ static const struct argp_child children[] = { { &filter_no_where_argp, 0, NULL, 
 static const struct argp argp = {
 	options, parse_option, "DIR [QUERY]",
 	"Answer a query in SQL from a recording, in place. Tables: events, one for each name of"
-	" an event, spans, calls, messages, states, threads, processes, nodes, cpus, losses, filters,"
-	" clock. Without QUERY, print the tables and their columns. An event must pass all filters."
+	" an event, spans, calls, messages, states, threads, processes, nodes, cpus, losses,"
+	" filters, clock. Without QUERY, print the tables and their columns. An event must pass"
+	" all filters."
 	"\vThe exit status is 0, or 1 on failure, 2 for wrong usage or a wrong query,"
 	" 3 if events are missing among those that the query read, or were lost while recording.",
 	children, NULL, NULL
@@ -94,7 +97,7 @@ static const struct argp argp = {
 
 /* ---- words of a query -------------------------------------------------- */
 
-/* Returns the address of the first character that is not in a blank or comment. */
+/* Returns the address of the first character after blanks and comments. */
 static const char *skip_blanks(const char *at)
 {
 	const char *end;
@@ -226,8 +229,8 @@ static int print_sql_error(struct query_job *j)
 		if (*near.name)
 			snprintf(advice, sizeof(advice), "; did you mean %s?", near.name);
 		else if (table)
-			snprintf(advice, sizeof(advice), "; 'trace-ctl query %.256s' lists the tables",
-				 j->q.dir);
+			snprintf(advice, sizeof(advice),
+				 "; 'trace-ctl query %.256s' lists the tables", j->q.dir);
 	}
 	while (offset < 0 && name && (word = next_word(&at, copy)))
 		if (!strcasecmp(copy, name))
@@ -349,7 +352,7 @@ static void add_view_column(struct tsct_text *sql, const struct query_column *co
 }
 
 /* Makes the view of an event's name. @arg: statement that adds a row to the schema. CREATE VIEW
- * would read all earlier views, so the time would grow with the square of the number of views. */
+ * is not used: it reads all earlier views, so the time would grow with the square of the number. */
 static int make_view(void *arg, const char *name, const struct query_type *types, __u32 nr)
 {
 	struct query_columns columns;
@@ -364,8 +367,8 @@ static int make_view(void *arg, const char *name, const struct query_type *types
 	if (!types || !strncasecmp(name, "sqlite_", 7))
 		return 0;
 	err = query_columns_make(&columns, types, nr);
-	tsct_text_print(&sql, "CREATE VIEW \"%s\" AS SELECT time_ns, rel_ns, tick, error_ns, node, cpu,"
-			" tid, thread, pid, process, channel, name, kind", name);
+	tsct_text_print(&sql, "CREATE VIEW \"%s\" AS SELECT time_ns, rel_ns, tick, error_ns, node,"
+			" cpu, tid, thread, pid, process, channel, name, kind", name);
 	for (i = 0; !err && i < columns.nr; i++)
 		add_view_column(&sql, &columns.all[i]);
 	tsct_text_print(&sql, " FROM events WHERE name = '%s' COLLATE NOCASE", name);
@@ -421,8 +424,8 @@ static int store_views(struct store *s)
 			   NULL, NULL, NULL) ?:
 		sqlite3_db_config(s->to, SQLITE_DBCONFIG_DEFENSIVE, 0, NULL) ?:
 		sqlite3_exec(s->to, "PRAGMA writable_schema = ON", NULL, NULL, NULL) ?:
-		sqlite3_prepare_v2(s->to, "INSERT INTO sqlite_schema VALUES('view', ?1, ?1, 0, ?2)", -1,
-				   &insert, NULL) ?:
+		sqlite3_prepare_v2(s->to, "INSERT INTO sqlite_schema"
+				   " VALUES('view', ?1, ?1, 0, ?2)", -1, &insert, NULL) ?:
 		query_table_each(&s->job->q, make_view, insert);
 	sqlite3_finalize(insert);
 	s->failed = err;
@@ -436,8 +439,8 @@ static int store_rows(struct query_job *j, sqlite3 *to, sqlite3_stmt *stmt)
 	int err = SQLITE_DONE;
 
 	sqlite3_progress_handler(to, POLL_STEPS, poll_sqlite, NULL);
-	s.failed = sqlite3_exec(to, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN", NULL,
-				NULL, NULL);
+	s.failed = sqlite3_exec(to, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN",
+				NULL, NULL, NULL);
 	if (!s.failed)
 		err = stmt ? query_store(stmt, to, "result", false, &s.failed) :
 			query_table_each(&j->q, store_table, &s) ?: SQLITE_DONE;
@@ -449,7 +452,8 @@ static int store_rows(struct query_job *j, sqlite3 *to, sqlite3_stmt *stmt)
 	progress_clear(&j->q.progress);
 	if (s.failed && !output_interrupted())
 		return ctl_fail(EXIT_FAILED, "%s: %s%s", j->output, sqlite3_errmsg(to),
-				output_error_advice(sqlite3_errcode(to) == SQLITE_FULL ? -ENOSPC : 0));
+				output_error_advice(sqlite3_errcode(to) == SQLITE_FULL ?
+						    -ENOSPC : 0));
 	return err == SQLITE_DONE && !output_interrupted() ? EXIT_DONE : print_failure(j, err);
 }
 
@@ -485,8 +489,8 @@ static int print(struct query_job *j, sqlite3_stmt *stmt)
 {
 	int err;
 
-	err = query_print(stmt, j->q.exact ? QUERY_EXACT : j->json ? QUERY_JSON : j->csv ? QUERY_CSV : QUERY_TABLE,
-			  &j->q.progress);
+	err = query_print(stmt, j->q.exact ? QUERY_EXACT : j->json ? QUERY_JSON :
+			  j->csv ? QUERY_CSV : QUERY_TABLE, &j->q.progress);
 	if (fflush(stdout) || ferror(stdout))
 		return EXIT_FAILED;
 	return err == SQLITE_DONE ? EXIT_DONE : print_failure(j, err);
@@ -526,7 +530,8 @@ static int open_recording(struct query *q)
 		}
 		for (at = 0; at < q->rec->streams[i].nr_defs; at++) {
 			type = (struct query_type) { q->rec->streams[i].defs[at], i };
-			if (type.def && tsct_array_add(&q->types, &q->nr_types, &type, sizeof(type)))
+			if (type.def &&
+			    tsct_array_add(&q->types, &q->nr_types, &type, sizeof(type)))
 				return -ENOMEM;
 		}
 	}
@@ -539,7 +544,7 @@ static int open_sqlite(struct query *q)
 {
 	if (sqlite3_open_v2(":memory:", &q->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL))
 		return -ENOMEM;
-	/* Text in double quotes is always a name, so a misspelled name is an error. */
+	/* Text in double quotes is never a string, so a misspelled name is an error. */
 	sqlite3_db_config(q->db, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
 	sqlite3_db_config(q->db, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
 	sqlite3_limit(q->db, SQLITE_LIMIT_ATTACHED, 0);

@@ -2,8 +2,9 @@
 /*
  * trace-ctl query: SQL over a recording, by SQLite. Tables of events are virtual tables that
  * read the stream files in place (query_events.c, by query_scan.c). All other tables are
- * temporary tables of SQLite, filled when a query names them: descriptions of the recording
- * (query_tables.c), numbers of events (query_counts.c), spans, messages and states (query_spans.c).
+ * temporary tables of SQLite, which are filled when a query names them: descriptions of the
+ * recording (query_tables.c), numbers of events (query_counts.c), spans, messages and states
+ * (query_spans.c).
  */
 #ifndef QUERY_H
 #define QUERY_H
@@ -68,13 +69,13 @@ int query_table_each(struct query *q, int (*take)(void *arg, const char *name,
 struct query_rows {
 	struct query *q;
 	sqlite3_stmt *insert;
-	int at;			/* number of values in the present row */
+	int at;			/* number of values in the current row */
 	int err;		/* first -errno */
 };
 
 /*
  * Each function puts the next value of a row.
- * @text: NULL: unknown; @unknown: value or tick that means unknown
+ * @text: NULL: unknown; @unknown: number or tick that stands for an unknown value
  */
 void query_put_text(struct query_rows *r, const char *text);
 void query_put_number(struct query_rows *r, __s64 value);
@@ -125,7 +126,7 @@ void query_numbers_free(const struct query *q, __u32 **numbers);
 
 /* A column: all fields of one name, in the definitions of a table */
 struct query_column {
-	/* the field in the first definition that has it; of integers, in one with type u64 */
+	/* the field in the first definition that has it; for integers, in one where it is u64 */
 	const struct tsct_field *field;
 	char *name;			/* unique in the table */
 	bool mixed;			/* flag: types differ, such as integer and text */
@@ -161,8 +162,8 @@ struct query_want {
 	const char *node, *name, *kind, *thread;
 };
 
-/* A scan of the recording's events. It uses the readers of single streams, so a scan that
- * needs no order of time needs no heap, and packets before the wanted time are not read. */
+/* A scan of the recording's events. It reads each stream separately, so a scan that needs no
+ * order of time needs no heap, and packets before the wanted time are not read. */
 struct query_scan {
 	struct query *q;
 	struct tsct_stream_reader_dir dir;
@@ -172,9 +173,9 @@ struct query_scan {
 	__u32 **numbers;
 	bool **wanted;	/* by class and event ID: flag: want.name and want.kind match; NULL: all */
 	bool *threads;	/* by thread ID below THREADS_MAX: flag: want.thread matches; NULL: all */
-	struct tsct_stream_reader *s;	/* stream of the present event */
-	struct tsct_stream_reader *streams;	/* all selected streams (ordered), or the
-						 * present one */
+	struct tsct_stream_reader *s;	/* stream of the current event */
+	/* all selected streams (ordered), or only the current one */
+	struct tsct_stream_reader *streams;
 	__u32 nr;
 	struct tsct_order_cursor *heap;
 	struct tsct_order order;
@@ -208,7 +209,6 @@ __u64 query_tick_at(const struct tsct_recording *rec, __s64 ns);
 /* QUERY_EXACT: JSON for Python's module json. Numbers are never texts: integers have all digits,
  * and real numbers may be NaN and Infinity. Values that are JSON are embedded, not quoted. */
 enum query_form { QUERY_TABLE, QUERY_JSON, QUERY_EXACT, QUERY_CSV };
-
 
 /* Writes a real number for QUERY_EXACT. Returns the end of the text. @single: @value is a float */
 char *query_put_exact_real(char *at, double value, bool single);

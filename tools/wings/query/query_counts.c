@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The table `counts`: numbers of events. One scan counts the events without making rows of them */
+/* The table `counts`: numbers of events, counted in one scan without rows of events */
 #include <errno.h>
 #include <stdlib.h>
 

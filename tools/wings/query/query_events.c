@@ -18,7 +18,7 @@
 #include "query.h"
 
 enum { TIME_NS, REL_NS, TICK, ERROR_NS, NODE, CPU, TID, THREAD, PID, PROCESS, CHANNEL, NAME,
-       KIND, FIELDS };	/* FIELDS: column `fields`, or the first field's column */
+       KIND, FIELDS };	/* FIELDS: column `fields`, or the column of the first field */
 
 #define COLUMNS_MAX	1900	/* SQLite allows 2000 */
 #define NEEDLESS	(1 << 20)	/* cost of a scan of all events */
@@ -99,7 +99,8 @@ static bool is_taken(const struct query_columns *c, const char *name)
 	return is_leading(name);
 }
 
-/* Adds field @also of another definition to a column. Among integer types, u64 stands for all. */
+/* Adds field @also of another definition to a column. If one of several integer types is u64,
+ * the column has this type. */
 static void join_types(struct query_column *c, const struct tsct_field *also)
 {
 	const struct query_column other = { .field = also };
@@ -111,7 +112,7 @@ static void join_types(struct query_column *c, const struct tsct_field *also)
 		c->mixed = true;
 }
 
-/* Finds the column of a field, or adds it, with underscores if its name is taken. */
+/* Finds the column of a field, or adds it. If its name is taken, appends underscores. */
 static int add_column(struct query_columns *c, const struct tsct_field *field, __u16 *ret_column)
 {
 	struct query_column new = { .field = field };
@@ -176,7 +177,7 @@ void query_columns_free(struct query_columns *c)
 
 /* ---- tables ------------------------------------------------------------ */
 
-/* Registered name of a table */
+/* Argument of events_connect(): the events of a table */
 struct source {
 	struct query *q;
 	const struct query_type *types;
@@ -345,8 +346,9 @@ static int events_best_index(sqlite3_vtab *, sqlite3_index_info *info)
 static void want_time(const struct query *q, struct query_want *want, int column, int op,
 		      sqlite3_int64 value)
 {
-	const bool above = op == SQLITE_INDEX_CONSTRAINT_GT, below = op == SQLITE_INDEX_CONSTRAINT_LT;
-	__u64 from, until = ~0ULL;	/* until: the first tick behind */
+	const bool above = op == SQLITE_INDEX_CONSTRAINT_GT,
+		below = op == SQLITE_INDEX_CONSTRAINT_LT;
+	__u64 from, until = ~0ULL;	/* first tick at the time @value, and after it */
 	__s64 ns = value;
 
 	if (column == TICK) {
@@ -354,7 +356,7 @@ static void want_time(const struct query *q, struct query_want *want, int column
 		until = value < 0 ? 0 : (__u64)value + 1;
 	} else {
 		if (column == REL_NS && __builtin_add_overflow(value, q->begin_ns, &ns))
-			return;		/* SQLite compares such values alone */
+			return;		/* SQLite itself compares such values */
 		from = query_tick_at(q->rec, ns);
 		if (ns < INT64_MAX)
 			until = query_tick_at(q->rec, ns + 1);
@@ -387,7 +389,7 @@ static void want_value(const struct query *q, struct query_want *want, const cha
 	} else if (column <= TICK) {
 		want_time(q, want, column, plan[1], sqlite3_value_int64(value));
 	} else if (*number >= 0 && *number != sqlite3_value_int64(value)) {
-		want->from = ~0ULL;	/* two numbers at once */
+		want->from = ~0ULL;	/* no event has two numbers */
 	} else {
 		*number = sqlite3_value_int64(value);
 		if (*number < 0)
@@ -506,7 +508,7 @@ static void put_name(sqlite3_context *to, struct tsct_text *buffer, const char *
 
 	for (at = name; *at > 0; at++)
 		;
-	if (*at)	/* not ASCII, so it may not be UTF-8 */
+	if (*at)	/* not ASCII: may be invalid UTF-8 */
 		put_text(to, buffer, name, strlen(name));
 	else
 		sqlite3_result_text(to, name, (int)(at - name), SQLITE_STATIC);
@@ -514,7 +516,7 @@ static void put_name(sqlite3_context *to, struct tsct_text *buffer, const char *
 
 static void put_real(sqlite3_context *to, double value)
 {
-	/* SQLite would store NaN as NULL, which means unknown. */
+	/* SQLite converts NaN to NULL, which means unknown. */
 	if (isnan(value))
 		sqlite3_result_text(to, "nan", 3, SQLITE_STATIC);
 	else
@@ -574,7 +576,8 @@ static void put_field(sqlite3_context *to, struct events_cursor *c, const struct
 static char *put_exact(char *at, const struct tsct_value *v)
 {
 	if (tsct_value_is_float(v))
-		return query_put_exact_real(at, tsct_value_double(v), v->field->type == TSCT_TYPE_F32);
+		return query_put_exact_real(at, tsct_value_double(v),
+					    v->field->type == TSCT_TYPE_F32);
 	if (!tsct_value_is_integer(v) || tsct_value_syscall(v))
 		return tsct_value_put_json(at, v);
 	return tsct_value_exceeds_s64(v) ? tsct_digits_unsigned(at, (__u64)tsct_value_integer(v)) :
@@ -661,7 +664,8 @@ static int events_column(sqlite3_vtab_cursor *base, sqlite3_context *to, int col
 		break;
 	case TICK: put_unsigned(to, e->tick); break;
 	case ERROR_NS:
-		error = tsct_recording_error_of(rec, &c->error_at, TSCT_ERROR_COMMON, e->node, e->tick);
+		error = tsct_recording_error_of(rec, &c->error_at, TSCT_ERROR_COMMON, e->node,
+						e->tick);
 		if (error <= INT64_MAX)
 			sqlite3_result_int64(to, (sqlite3_int64)error);
 		break;
@@ -687,7 +691,7 @@ static int events_column(sqlite3_vtab_cursor *base, sqlite3_context *to, int col
 	return SQLITE_OK;
 }
 
-/* No xCreate: SQL cannot create such tables, which exist by their names alone. */
+/* No xCreate: the tables are eponymous-only, so SQL cannot create others of this module. */
 static const sqlite3_module events_module = {
 	.xConnect = events_connect, .xBestIndex = events_best_index,
 	.xDisconnect = events_disconnect, .xOpen = events_open, .xClose = events_close,

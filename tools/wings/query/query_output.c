@@ -98,8 +98,8 @@ static void add_json_text(struct tsct_text *to, const char *text, size_t len)
 		to->len += (size_t)(tsct_json_put_text(at, text, len) - at);
 }
 
-/* Appends a number in full, for readers that accept all integers and accept no numbers as text.
- * Appends nothing and returns false if the value is not a number. */
+/* Appends a number with all digits, for readers that accept large integers. If the value is not a
+ * number, appends nothing and returns false. */
 static bool add_exact(struct tsct_text *to, sqlite3_stmt *stmt, int i)
 {
 	char number[TSCT_JSON_NUMBER], *end = number;
@@ -232,7 +232,7 @@ static void flush_rows(struct aligned *a, struct tsct_text *to)
 	a->cells.len = 0;
 }
 
-/* @stmt: NULL: the cell is the name of the column */
+/* Adds a cell of a row, or, if @stmt is NULL, a column's name, @name. */
 static void add_cell(struct aligned *a, sqlite3_stmt *stmt, int i, const char *name)
 {
 	const size_t from = a->cells.len;
@@ -242,7 +242,8 @@ static void add_cell(struct aligned *a, sqlite3_stmt *stmt, int i, const char *n
 	if (!stmt) {
 		at = tsct_text_reserve(&a->cells, TSCT_TEXT_ESCAPED(strlen(name)));
 		if (at)
-			a->cells.len += (size_t)(tsct_text_escape(at, name, strlen(name), "\\") - at);
+			a->cells.len += (size_t)(tsct_text_escape(at, name, strlen(name), "\\") -
+						 at);
 	} else if (sqlite3_column_type(stmt, i) == SQLITE_NULL) {
 		tsct_text_add(&a->cells, "NULL", 4);
 	} else {

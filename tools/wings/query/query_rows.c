@@ -15,8 +15,8 @@ void query_put_text(struct query_rows *r, const char *text)
 	if (text && !clean)
 		r->err = -ENOMEM;
 	if (clean)
-		sqlite3_bind_text(r->insert, r->at + 1, clean, (int)tsct_utf8_clean(clean, text, len),
-				  free);
+		sqlite3_bind_text(r->insert, r->at + 1, clean,
+				  (int)tsct_utf8_clean(clean, text, len), free);
 	r->at++;
 }
 
@@ -55,7 +55,8 @@ void query_put_tick(struct query_rows *r, __u64 tick, __u64 unknown)
 
 void query_put_node(struct query_rows *r, __u32 node)
 {
-	query_put_text(r, tsct_recording_node_name(r->q->rec, tsct_recording_node_of(r->q->rec, node)));
+	query_put_text(r, tsct_recording_node_name(r->q->rec,
+						   tsct_recording_node_of(r->q->rec, node)));
 }
 
 int query_end_row(struct query_rows *r)

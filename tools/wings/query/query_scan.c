@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads the events of a recording for a query, with the readers of single streams: file by
- * file if no order is required, which avoids the merge's heap. Packets that end before the
- * requested time are not read.
+ * Reads the events of a recording for a query: file by file if no order is required, which
+ * avoids the merge's heap. Packets that end before the wanted time are not read.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,8 +18,8 @@
 
 #define POLL_EVENTS	65536	/* events between two checks for signals, with progress */
 #define THREADS_MAX	(1U << 22)	/* thread IDs of Linux are below this */
-/* A packet header is searched in parts of a file of this size, bytes. Nearly all packets are
- * smaller. A part without a header makes the search longer, not wrong. */
+/* Size of the part of a file in which a packet header is searched, bytes. Nearly all packets are
+ * smaller. A part without a header only makes the search longer. */
 #define PART	(TSCT_PACKET_FULL + 4096)
 
 __u64 query_tick_at(const struct tsct_recording *rec, __s64 ns)
@@ -44,7 +43,7 @@ __u64 query_tick_at(const struct tsct_recording *rec, __s64 ns)
 
 const struct tsct_identity *query_identity(struct query *q)
 {
-	/* If the statedump is damaged, which view_open() reported, threads are unknown. */
+	/* Threads are unknown if the statedump is damaged, which view_open() reported. */
 	if (!q->has_identity)
 		tsct_identity_read(q->dir, &q->identity);
 	q->has_identity = true;
@@ -133,7 +132,8 @@ static bool is_wanted_type(const struct query_want *want, const struct tsct_even
 		(!want->kind || !strcasecmp(want->kind, tsct_kind_names[def->kind]));
 }
 
-/* Makes scan->threads, if the scan is for a thread name: flags of all IDs that ever had it. */
+/* If the scan is only for a thread name, makes scan->threads, with the IDs of all threads that
+ * had this name at any time. */
 static int want_threads(struct query_scan *scan)
 {
 	const struct tsct_identity *all;
@@ -174,8 +174,8 @@ static int want_types(struct query_scan *scan)
 
 /* ---- files ------------------------------------------------------------- */
 
-/* Reads the packet header at offset @at. Returns true if a packet that ends before the wanted
- * time is there, with s->next the offset of the next packet. */
+/* Reads the packet header at offset @at. If a packet is there that ends before the wanted time,
+ * sets s->next to the offset of the next packet, and returns true. */
 static bool ends_before(const struct query_scan *scan, struct tsct_stream_reader *s, __u64 at)
 {
 	struct tsct_stream_reader_dir quiet = scan->dir;
@@ -193,7 +193,7 @@ static bool ends_before(const struct query_scan *scan, struct tsct_stream_reader
 }
 
 /* Skips the first packet from offset @from on that ends before the wanted time. Returns false if
- * none does, or if no packet follows: it may be payload that looks like a packet. */
+ * there is none, or if no packet follows: the bytes may be payload that looks like a packet. */
 static bool skip_to(const struct query_scan *scan, struct tsct_stream_reader *s, int fd, __u64 from,
 		    __u8 part[PART])
 {
@@ -269,7 +269,8 @@ static int poll_scan(struct query_scan *scan)
 	for (i = 0; i < scan->nr; i++)
 		bytes += scan->streams[i].next;
 	if (scan->first)
-		progress_show(&q->progress, (double)bytes / (double)(q->total_bytes + 1), scan->read);
+		progress_show(&q->progress, (double)bytes / (double)(q->total_bytes + 1),
+			      scan->read);
 	return 0;
 }
 
@@ -362,7 +363,7 @@ int query_scan_begin(struct query_scan *scan, const struct query_want *want)
 	err = want_types(scan) ?: want_threads(scan);
 	if (err)
 		return err;
-	/* SQLite keeps the texts of @want only during this call. */
+	/* The texts of @want are valid only during this call of SQLite. */
 	free(scan->node);
 	scan->node = want->node ? strdup(want->node) : NULL;
 	if (want->node && !scan->node)

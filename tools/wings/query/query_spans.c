@@ -37,7 +37,8 @@ static void put_fields(struct span_walk *w, const struct tsct_trace_event *e)
 static void put_who(struct query_rows *r, __u32 node, __u32 tid, __u64 tick)
 {
 	const struct tsct_identity *all = query_identity(r->q);
-	const struct tsct_identity_thread *who = tid ? tsct_identity_find(all, node, tid, tick) : NULL;
+	const struct tsct_identity_thread *who = tid ?
+		tsct_identity_find(all, node, tid, tick) : NULL;
 	const struct tsct_identity_thread *process = who && who->state.tgid ?
 		tsct_identity_find(all, node, who->state.tgid, tick) : NULL;
 
@@ -146,7 +147,8 @@ static int put_state(struct tsct_export *x, const struct tsct_state_time *time)
 	query_put_tick(r, time->until, UINT64_MAX);
 	query_put_number(r, tsct_clock_params_ns(&q->rec->real, time->until) -
 			 tsct_clock_params_ns(&q->rec->real, time->from));
-	query_put_known(r, running ? q->rec->locations[time->location].cpu : UINT64_MAX, UINT64_MAX);
+	query_put_known(r, running ? q->rec->locations[time->location].cpu : UINT64_MAX,
+			UINT64_MAX);
 	query_put_known(r, time->woken ? time->waker : UINT64_MAX, UINT64_MAX);
 	query_put_text(r, waker && *waker->name ? waker->name : NULL);
 	query_put_known(r, time->state == TSCT_STATE_RUNNABLE && !time->woken ? time->next :
@@ -179,7 +181,7 @@ void query_fill_walk(struct query_rows *r, enum query_walk kind)
 	err = err ?: tsct_export_walk(&w.x, w.x.trace, &w.x.threads,
 				      kind == QUERY_MESSAGES ? take_message : NULL);
 	progress_clear(&q->progress);
-	w.x.filter = (struct tsct_filter) { .from = NULL };	/* it is the query's */
+	w.x.filter = (struct tsct_filter) { .from = NULL };	/* owned by the query */
 	tsct_export_free(&w.x);
 	tsct_trace_close(w.x.trace);
 	tsct_messages_free(&w.messages);

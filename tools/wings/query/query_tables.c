@@ -19,7 +19,8 @@ static bool wants_state(const struct query *q, const struct tsct_identity_thread
 /* The states of the threads (in query.identity), as one list for each process */
 struct process_states {
 	struct tsct_index first;	/* by node and process: index of the first state, plus 1 */
-	__u32 *next;			/* by index of a state: the next's index, plus 1; 0: none */
+	/* by index of a state: index of the process's next state, plus 1; 0: none */
+	__u32 *next;
 };
 
 /* Returns 0 or -ENOMEM. */
@@ -67,8 +68,8 @@ static bool is_last(const struct tsct_identity *all, const struct tsct_identity_
 		s[1].state.tid != s->state.tid || s[1].generation != s->generation;
 }
 
-/* Returns the tick at which the last thread of a process ended; UINT64_MAX: a thread is not
- * known to have ended. @s: the last state of the process's first thread */
+/* Returns the tick at which the last thread of a process ended; UINT64_MAX: the end of a thread
+ * is unknown. @s: the last state of the process's first thread */
 static __u64 process_end(const struct tsct_identity *all, const struct tsct_identity_thread *s,
 			 const struct process_states *of)
 {
@@ -94,7 +95,8 @@ static void put_state(struct query_rows *r, const struct tsct_identity_thread *s
 		tsct_identity_find(all, s->node, s->state.tgid, max(from, s->tick)) : NULL;
 
 	if (!wants_thread(r->q, s, process) ||
-	    !tsct_node_is_selected(&r->q->selection, s->node) || !query_wants_time(r->q, from, until))
+	    !tsct_node_is_selected(&r->q->selection, s->node) ||
+	    !query_wants_time(r->q, from, until))
 		return;
 	query_put_node(r, s->node);
 	if (!process)
@@ -123,11 +125,12 @@ static void fill_states(struct query_rows *r, const struct process_states *proce
 
 	for (; s < end; s = next) {
 		next = s + 1;
-		first = s == all->threads || s[-1].node != s->node || s[-1].state.tid != s->state.tid ||
-			s[-1].generation != s->generation;
+		first = s == all->threads || s[-1].node != s->node ||
+			s[-1].state.tid != s->state.tid || s[-1].generation != s->generation;
 		last = is_last(all, s);
-		/* A process has one row, with its last name. With kernel events, threads that began
-		 * during the recording were reported at their begin, unless they ended sooner. */
+		/* A process has one row, with its last name. If kernel events were recorded, the
+		 * first report about a thread that began during the recording has the time of
+		 * its begin, unless the thread ended before the report. */
 		if (first || !processes)
 			from = !first || (s->from && s->tick <= s->end && r->q->rec->nodes[s->node]
 					  .requests[TSCT_REQUEST_PROCESSES]) ? s->tick : s->from;
@@ -236,7 +239,8 @@ static void fill_clock(struct query_rows *r)
 		query_put_text(r, rec->merged ? NULL : tsct_ctf_sources[rec->source]);
 		query_put_text(r, tsct_timestamps_names[rec->timestamps]);
 		query_put_text(r, n->sync.on ? tsct_sync_role_names[n->sync.role] : NULL);
-		query_put_known(r, tsct_recording_node_worst_ns(rec, i, rec->begin, rec->end), UINT64_MAX);
+		query_put_known(r, tsct_recording_node_worst_ns(rec, i, rec->begin, rec->end),
+				UINT64_MAX);
 		query_put_known(r, tsct_recording_node_clock_ns(rec, i, rec->end), UINT64_MAX);
 		query_put_known(r, utc, UINT64_MAX);
 		query_put_text(r, source == TSCT_UTC_UNKNOWN ? NULL : tsct_utc_source_name(source));
@@ -293,8 +297,8 @@ static void fill_filters(struct query_rows *r)
 static void fill_tables(struct query_rows *r);
 
 #define SPANS	"node TEXT, tid INTEGER, thread TEXT, pid INTEGER, process TEXT, name TEXT," \
-	" begin_ns INTEGER, end_ns INTEGER, duration_ns INTEGER, state TEXT, open_until_ns INTEGER," \
-	" depth INTEGER, begin_fields TEXT, end_fields TEXT"
+	" begin_ns INTEGER, end_ns INTEGER, duration_ns INTEGER, state TEXT," \
+	" open_until_ns INTEGER, depth INTEGER, begin_fields TEXT, end_fields TEXT"
 /* Columns of one end of a message */
 #define END_COLUMNS(end) \
 	" " end "_name TEXT, " end "_node TEXT, " end "_tid INTEGER, " end "_thread TEXT, " end \
@@ -310,7 +314,8 @@ static const struct described {
 	  " from_ns INTEGER, until_ns INTEGER, start_ns INTEGER, ns_tid INTEGER, ns_pid INTEGER,"
 	  " pid_ns INTEGER, cgroup TEXT", .fill = fill_threads },
 	{ "processes", "node TEXT, pid INTEGER, name TEXT, from_ns INTEGER, until_ns INTEGER,"
-	  " start_ns INTEGER, ns_pid INTEGER, pid_ns INTEGER, cgroup TEXT", .fill = fill_processes },
+	  " start_ns INTEGER, ns_pid INTEGER, pid_ns INTEGER, cgroup TEXT",
+	  .fill = fill_processes },
 	{ "nodes", "number INTEGER, node TEXT, same_as INTEGER, host TEXT, kernel TEXT,"
 	  " cpu_model TEXT, command TEXT, provider TEXT, boot_id TEXT, complete INTEGER",
 	  .fill = fill_nodes },
@@ -374,7 +379,7 @@ static int fill_table(void *arg, const char *name, const struct query_type *type
 	tsct_text_print(&text, "%s", type ? QUERY_LEADING : find_described(name)->columns);
 	if (err && err != -E2BIG)
 		text.failed = true;
-	/* An event with too many fields for a table has its fields only in the table `events`. */
+	/* If an event has too many fields for a table, only the table `events` has them. */
 	for (i = 0; !err && i < columns.nr; i++)
 		tsct_text_print(&text, ", %s%s%s", columns.all[i].name,
 				*query_column_type(&columns.all[i]) ? " " : "",

@@ -6,6 +6,6 @@ else
 SRCS := $(filter-out wings/query/%,$(SRCS))
 all: no-query
 no-query:
-	@echo "  without trace-ctl query (no sqlite3 of version 3.38 or later; install libsqlite3-dev)"
+	@echo "  without trace-ctl query (needs sqlite3 3.38 or later; install libsqlite3-dev)"
 .PHONY: no-query
 endif

@@ -69,8 +69,8 @@ static void check_trace(struct argp_state *state, struct wanted *w)
 	size_t len;
 
 	if (named && is_page(w->args[1]) && !is_page(w->args[0]))
-		argp_error(state, "name the page before the recording; use: report %s %s", w->args[1],
-			   w->args[0]);
+		argp_error(state, "name the page before the recording; use: report %s %s",
+			   w->args[1], w->args[0]);
 	if (named)
 		w->o.output = w->args[0];
 	else if (w->nr_args == 2)

@@ -11,8 +11,10 @@
 
 /*
  * Write the head and the foot of a page. A content security policy in the head permits only
- * the page's own script, and no network access. @of: subject of the page, any text @script:
- * the page has a script, which the foot contains; its data must be written before the foot
+ * the page's own script, and no network access.
+ * @of: subject of the page, any text
+ * @script: the page has a script, which the foot contains; the script's data must be written
+ *	before the foot
  */
 void report_begin(FILE *to, const char *title, const char *of, bool script);
 void report_end(FILE *to, bool script);
@@ -74,9 +76,9 @@ void chart_pad(double *min, double *max);
 struct sync_samples;
 
 /*
- * Returns a recording's sync samples as JSON of the form of the daemon's answer to the
- * request "exchanges". NULL: out of memory @kind: fit to compute, enum tsct_fit_kind; -1:
- * the kind that the recording states
+ * Returns a recording's sync samples as JSON, in the form of the daemon's answer to the
+ * request "exchanges"; NULL: out of memory.
+ * @kind: fit to compute, enum tsct_fit_kind; -1: the kind that the recording states
  */
 json_t *report_recording(const struct sync_samples *read, int kind);
 

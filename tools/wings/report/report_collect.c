@@ -312,8 +312,8 @@ static const struct tsct_export_format as_format = {
 	.name = "report", .event = collect_event,
 };
 
-/* Begins to explain the slowest spans, if the states of threads are known. A filter may hide
- * messages, moves of threads between CPUs, and other work of a CPU after it received a message. */
+/* Begins to explain the slowest spans, if the states of threads are known. If a filter may hide
+ * messages or moves of threads between CPUs, explains without these events. */
 static int begin_explained(struct report *r)
 {
 	int err = r->x.state && explained_begin ?
@@ -334,8 +334,8 @@ int report_take(struct report *r)
 		if (r->seen[i].events)
 			r->seen[i].index = nr++;
 	if (nr > KINDS_MAX)
-		return tsct_export_fail(&r->x, -E2BIG, "the recording has %u kinds of events, more than a"
-					" page can have (%u); use --event to select some",
+		return tsct_export_fail(&r->x, -E2BIG, "the recording has %u kinds of events, more"
+					" than a page can have (%u); use --event to select some",
 					nr, KINDS_MAX);
 	r->last_moment = r->last_span = r->origin_ns;
 	r->threads = &r->x.threads;
@@ -351,7 +351,8 @@ int report_take(struct report *r)
 		report_states_put(r) ?:
 		take_gaps(r) ?:
 		report_strips_put(r);
-	if (!err && (r->state_bytes.failed || r->moments.failed || r->spans.failed || r->arrows.failed))
+	if (!err && (r->state_bytes.failed || r->moments.failed || r->spans.failed ||
+		     r->arrows.failed))
 		err = -ENOMEM;
 	return err;
 }

@@ -20,8 +20,8 @@ static void fold_bins(struct event_rate *rate)
 }
 
 /*
- * Returns the index of the bin for a time. If the bins do not reach this time, widens
- * all bins: the length of the recording is not known before the recording was read.
+ * Returns the index of the bin for a time. If the bins do not reach this time, widens all
+ * bins: the recording's length is unknown until the whole recording has been read.
  */
 static inline __u32 bin_of(struct report *r, __u64 time)
 {
@@ -171,7 +171,7 @@ static int choose_groups(struct report *r, __u64 *left_events, __u64 *left_bytes
 }
 
 /* Sets r->longer_ns: spans of at least this length are drawn individually even if their group is
- * not. @events, @bytes: number of events, and of bytes, for which the page still has room */
+ * not. @events, @bytes: room that the page still has */
 static void choose_length(struct report *r, __u64 events, __u64 bytes)
 {
 	__u64 sum = 0, most = 0, mean = 1;
@@ -290,8 +290,8 @@ static int prepare(struct report *r)
 		if (x->defs[i].def->kind == TSCT_KIND_BEGIN ||
 		    x->defs[i].def->kind == TSCT_KIND_END)
 			seen->group = x->defs[i].slice;
-		/* Puts sys_enter and sys_exit of a channel, the two ends of a system call,
-		 * into one group, so that both are drawn in the same way. */
+		/* Puts sys_enter and sys_exit of a channel into one group, so that both ends of
+		 * a system call are drawn in the same way. */
 		for (k = 0; x->defs[i].kernel == TSCT_KERNEL_EXIT && k < x->nr_defs; k++)
 			if (x->defs[k].kernel == TSCT_KERNEL_ENTER &&
 			    x->defs[k].stream == x->defs[i].stream)
@@ -305,8 +305,7 @@ static int prepare(struct report *r)
 static void set_end(struct report *r)
 {
 	const struct tsct_export *x = &r->x;
-	/* A slice may be ended, after the last event that is shown, by an event
-	 * that the page omits. */
+	/* An event that the page omits may end a slice after the last event that is shown. */
 	__s64 last = x->now_ns > r->end_ns ? x->now_ns : r->end_ns;
 
 	if (!r->has_origin) {

@@ -8,10 +8,9 @@
 #include "report_trace.h"
 
 #define PAGE_TEXT	255	/* in data.js: type of a field that the page has as text */
-#define RATES_EVENTS	12	/* largest number of event definitions with a rate
-				 * curve */
-/* Above this number of nodes, the page has only the largest error bound of each
- * node, not its error bounds over time. */
+#define RATES_EVENTS	12	/* largest number of event definitions with a rate curve */
+/* With more nodes than this number, the page has only the largest error bound of each node, not
+ * the error bounds over time. */
 #define NODES_DETAILED	512
 #define ERROR_MAX	(1ULL << 53)	/* largest exact integer in JavaScript */
 
@@ -55,8 +54,8 @@ static json_t *number(__u64 value)
 /* ---- nodes ----------------------------------------------------------------- */
 
 /*
- * Returns a node's error bounds as points [time, bound] of a line. null as
- * bound: unknown. If no bound of the node is known, there are no points.
+ * Returns a node's error bounds as points [time, bound] of a line. An unknown bound is null.
+ * If no bound of the node is known, there are no points.
  */
 static json_t *show_bounds(const struct report *r, __u32 node)
 {
@@ -185,8 +184,9 @@ static json_t *show_cpus(const struct report *r)
 	__u32 i;
 
 	for (i = 0; i < rec->nr_locations; i++)
-		json_array_append_new(cpus, json_pack("[i,i]", (int)tsct_recording_node_of(rec,
-						rec->locations[i].node), (int)rec->locations[i].cpu));
+		json_array_append_new(cpus, json_pack("[i,i]",
+			(int)tsct_recording_node_of(rec, rec->locations[i].node),
+			(int)rec->locations[i].cpu));
 	return cpus;
 }
 
@@ -211,7 +211,7 @@ static json_t *show_calls(const struct report *r)
 	return calls;
 }
 
-/* A loss may begin before the page's time range, or end after it. */
+/* Returns the losses as JSON. A loss may begin before the page's time range, or end after it. */
 static json_t *show_gaps(const struct report *r)
 {
 	const bool before = r->x.filter.from;
@@ -254,7 +254,7 @@ static void add_bins(__u64 *sum, const struct event_rate *rate)
 /*
  * Returns event rates as JSON: [index, bins] for each of the first @max elements in
  * @order, and [-1, bins] for the sum of all other elements. If @nodes, elements are
- * nodes; else they are event definitions, whose indexes on the page are seen[].index.
+ * nodes; else they are event definitions, whose indices on the page are seen[].index.
  */
 static json_t *show_curves(const struct report *r, bool nodes, const __u32 *order, __u32 nr,
 			   __u32 max, __u32 nr_bins)
@@ -365,7 +365,7 @@ static void fold_strip(struct strip *s)
 	}
 }
 
-/* Appends strips to @to. Returns the size of what was appended, bytes. */
+/* Appends strips to @to. Returns the appended size, bytes. */
 static size_t put_strips(const struct strips *strips, struct tsct_text *to)
 {
 	const size_t begin = to->len;

@@ -97,9 +97,10 @@ void report_figures(const struct report *r, FILE *to)
 	fputs("<section>\n", to);
 	put_table(r, to, false);
 	put_table(r, to, true);
-	fputs("<p class=\"note\">A click on a length shows the span in the timeline. Percentiles are"
-	      " too large by less than 0.8 %. No end: open at the end of the recording or of the"
-	      " thread. Unknown: the end, or the begin, may be among lost or hidden events.", to);
+	fputs("<p class=\"note\">A click on a length shows the span in the timeline. Percentiles"
+	      " are too large by less than 0.8 %. No end: open at the end of the recording or of"
+	      " the thread. Unknown: the end, or the begin, may be among lost or hidden"
+	      " events.", to);
 	if (r->x.filter.nr_wheres)
 		fputs(" The tables have the spans whose begin events meet <kbd>--where</kbd>.", to);
 	fputs("</p>\n</section>\n", to);

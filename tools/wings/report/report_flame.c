@@ -19,7 +19,7 @@
 #define BOX_MIN		0.6	/* width of the narrowest box that is drawn, SVG units */
 #define GRAPHS_MAX	200	/* largest number of graphs on a page */
 
-/* A box: a function, in all stacks whose functions below are the same */
+/* A box: a function, in all stacks that have the same callers below it */
 struct flame_box {
 	const char *name;
 	__u64 weight;		/* number of events or, if flame.timed, time, ns */
@@ -93,8 +93,8 @@ static __u32 add_box(struct flame *f, const char *name, bool kernel)
 	return f->nr++;
 }
 
-/* Returns the index of the box of a function on top of the box @below, which is added if there is
- * none; 0: out of memory. Stacks are sorted, so only the last box on top of @below can match. */
+/* Returns the index of a function's box on top of the box @below. Adds the box if there is none.
+ * 0: out of memory. Stacks are sorted, so only the last box on top of @below can match. */
 static __u32 get_box(struct flame *f, __u32 below, const char *name, bool kernel)
 {
 	const __u32 last = f->boxes[below].last;
@@ -339,9 +339,9 @@ int report_flame_put(struct report *r, FILE *to)
 	return err;
 }
 
-/* ---- what spans waited for ------------------------------------------------------ */
+/* ---- parts of the slowest spans' times ------------------------------------------ */
 
-/* Adds a time's parts, as explain splits the time, on top of a box. Returns 0 or -ENOMEM. */
+/* Adds the parts of an explained time, as boxes on the box @below. Returns 0 or -ENOMEM. */
 static int add_parts(struct flame *f, __u32 below, const json_t *parts)
 {
 	const json_t *part;
@@ -388,20 +388,21 @@ int report_explained_put(struct report *r, FILE *to)
 	int err = r->explained && !spans ? -ENOMEM : 0;
 
 	if (json_is_null(spans))
-		fputs("<p class=\"note\">The slowest spans have too many states of threads to show"
-		      " what they waited for; <kbd>trace-ctl explain</kbd> does.</p>\n", to);
+		fputs("<p class=\"note\">The slowest spans have too many states of threads for this"
+		      " page; <kbd>trace-ctl explain</kbd> shows what they waited for.</p>\n", to);
 	if (json_array_size(spans))
 		fputs("<section id=\"explained\">\n<h2>What the slowest spans waited for</h2>\n"
-		      "<p class=\"note\">Each box is a part of the time, as wide as it is long, as"
-		      " <kbd>trace-ctl explain</kbd> splits it; above a wait is what the thread did"
-		      " meanwhile that ended it. Parts that are shorter than the bound of their error"
-		      " are not drawn.</p>\n", to);
+		      "<p class=\"note\">Each box is a part of the span's time, as"
+		      " <kbd>trace-ctl explain</kbd> prints it; its width is the length of the"
+		      " part. The boxes above a wait show what the thread that ended the wait did"
+		      " during the wait. Parts that are shorter than their error bound are not"
+		      " drawn.</p>\n", to);
 	json_array_foreach(spans, i, span)
 		err = err ?: put_explained(r, to, span, !i);
 	if (json_array_size(spans) && r->explained_hidden)
-		fputs("<p class=\"warn\">The filter leaves out messages, or moves of threads between"
-		      " CPUs: these graphs ignore them, <kbd>trace-ctl explain</kbd> does not.</p>\n",
-		      to);
+		fputs("<p class=\"warn\">The filter leaves out messages, or moves of threads"
+		      " between CPUs: these graphs ignore them, but <kbd>trace-ctl explain</kbd>"
+		      " uses them.</p>\n", to);
 	if (json_array_size(spans))
 		fputs("</section>\n", to);
 	json_decref(spans);

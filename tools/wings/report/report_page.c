@@ -48,8 +48,7 @@ void report_text(FILE *to, const char *text)
 		if (len)
 			put_character(to, code, text, len);
 		else
-			fputs("\357\277\275", to);	/* U+FFFD replaces invalid
-							 * UTF-8 */
+			fputs("\357\277\275", to);	/* U+FFFD for invalid UTF-8 */
 		len = len ? len : 1;
 		text += len;
 		left -= len;
@@ -173,7 +172,7 @@ static double round_step(double range)
 
 static double show_number(double value, double step)
 {
-	/* Returns 0 instead of a tiny rounding error, to avoid axis labels such as -0 or 1e-17. */
+	/* Replaces a tiny rounding error by 0, to avoid axis labels such as -0 or 1e-17. */
 	return fabs(value) < step / 2 ? 0 : value;
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The spans of the page: slices and system calls, which come from the stream of
- * closed spans, and times in which threads ran on CPUs.
+ * The spans of the page: slices, system calls, and times in which threads ran on CPUs.
  */
 #include <errno.h>
 #include <stdlib.h>

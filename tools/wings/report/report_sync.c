@@ -17,10 +17,9 @@
 /* largest number of exchanges in a chart: the marks of more exchanges would overlap */
 #define MARKS_MAX	4096
 
-
 /* ---- sync samples of a recording ---------------------------------------------- */
 
-/* A series of sync samples. Offsets are relative to the tangent at the middle of the fit. */
+/* A series of sync samples. Offsets are relative to the fit's tangent. */
 struct window {
 	const struct sync_samples *read;
 	const struct tsct_series *series;
@@ -258,7 +257,8 @@ static unsigned int draw_marks(const struct chart *chart, const struct series *s
 static void print_outside(FILE *to, unsigned int outside)
 {
 	if (outside)
-		fprintf(to, "<p class=\"note\">%u exchanges are outside of the chart.</p>\n", outside);
+		fprintf(to, "<p class=\"note\">%u exchanges are outside the chart.</p>\n",
+			outside);
 }
 
 static void draw_offsets(FILE *to, const struct series *s, const char *x_title)
@@ -375,10 +375,10 @@ int report_sync_sections(FILE *to, const json_t *window)
 	size_t i;
 	int err = 0;
 
-	fprintf(to, "<p>Offsets are those of the other node's counter to this node's, relative"
-	      " to the tangent of the fit %s; <span class='kept'>&#9679;"
+	fprintf(to, "<p>An offset is the value of the other node's counter minus the value that the"
+	      " tangent of the fit %s gives for it; <span class='kept'>&#9679;"
 	      "</span> kept, <span class='dropped'>&#9675;</span> dropped. The band"
-	      " is the bound: it contains the true offset, whatever the delays of"
+	      " is the error bound: it contains the true offset for any delays in"
 	      " the two directions.</p>\n", recorded ? "in the middle of the recording" :
 	      "at its end");
 	for (i = 0; i < json_array_size(sources) && !err; i++)

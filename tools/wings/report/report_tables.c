@@ -129,8 +129,7 @@ static void put_warnings(const struct report *r, FILE *to)
 		      " is unknown.</p>\n", to);
 	if (rec->nr_nodes > 1 && tsct_recording_is_uncompared(rec))
 		fputs("<p class=\"warn\">The nodes were never compared: the error of times between"
-		      " two nodes is unknown, and so is the order of their events.</p>\n",
-		      to);
+		      " two nodes, and the order of their events, are unknown.</p>\n", to);
 	if (rec->missing_nodes)
 		report_print(to, "<p class=\"warn\">There is no recording of these nodes of the"
 			     " run: %s.</p>\n", rec->missing_nodes);
@@ -158,7 +157,8 @@ static void put_warnings(const struct report *r, FILE *to)
 		      " page are not real.</p>\n", to);
 	if (rec->epoch != rec->epoch_first)
 		fputs("<p class=\"warn\">The clock was disrupted during the recording (a"
-		      " step, a suspend): do not compare times before and after.</p>\n", to);
+		      " step, a suspend): times before and after the disruption cannot be"
+		      " compared.</p>\n", to);
 }
 
 void report_tables_head(struct report *r, FILE *to)
@@ -202,11 +202,11 @@ static void put_events(const struct report *r, FILE *to)
 			fprintf(to, "<td>%.3g</td>", rate);
 		fprintf(to, "<td>%.1f</td><td class=\"left\">%s</td></tr>\n",
 			(double)seen->bytes / seen->events,
-			report_single(r, order[i]) ? "each" : "density");
+			report_single(r, order[i]) ? "individually" : "in sums");
 	}
 	fputs("</tbody>\n</table></div>\n", to);
 	if (order && i == ROWS_SHOWN)
-		fprintf(to, "<p class=\"note\">The table has the first %u kinds of events;"
+		fprintf(to, "<p class=\"note\">The table has the %u most frequent kinds of events;"
 			" 'trace-ctl stat' lists all.</p>\n", ROWS_SHOWN);
 	if (r->x.read && !r->x.filter.to)
 		fprintf(to, "<p class=\"note\">In the files an event takes %.1f bytes,"
@@ -217,7 +217,8 @@ static void put_events(const struct report *r, FILE *to)
 
 /* ---- lost events -------------------------------------------------------------- */
 
-/* Returns true if the time of a counted loss of a stream on a CPU is known, on the page or not. */
+/* Returns true if the time of any counted loss of a stream on a CPU is known, even if the page
+ * does not show that time. */
 static bool has_loss_time(const struct report *r, __u32 stream, __u32 location)
 {
 	const struct tsct_known *known = &r->x.known;
@@ -245,8 +246,9 @@ static void put_when(const struct report *r, FILE *to, __u32 stream, __u32 locat
 		until = r->gaps[i].to_ns;
 	}
 	if (!nr) {
-		fprintf(to, "<td class=\"left\">%s</td></tr>\n", has_loss_time(r, stream, location) ?
-			"outside of what the page shows" : "not known");
+		fprintf(to, "<td class=\"left\">%s</td></tr>\n",
+			has_loss_time(r, stream, location) ?
+			"not in the part that the page shows" : "not known");
 		return;
 	}
 	fputs(from < r->origin_ns && r->x.filter.from ? "<td class=\"left\">before +" :

@@ -14,8 +14,8 @@
 
 #define COLOURS		8	/* number of node colours in the style sheet */
 #define PAIRS_SHOWN	400
-/* largest number of series of sync samples that are drawn. There is a series
- * per source of time and epoch; each takes up to 1 MB of the page */
+/* Largest number of series of sync samples that are drawn. There is a series per source of time
+ * and epoch; each takes up to 1 MB of the page. */
 #define SOURCES_MAX	8
 
 /* ---- error bounds over time -------------------------------------------------- */
@@ -29,8 +29,8 @@ static void add_point(const struct report *r, __u64 tick, __u64 error_ns,
 	to->nr_known += error_ns != UINT64_MAX;
 }
 
-/* Adds the bounds of a node of a merged recording. Between two points of the
- * recording, the larger one of their bounds is valid. */
+/* Adds the bounds of a node of a merged recording. Between two of the recording's points, the
+ * larger of the two bounds is valid. */
 static void add_merged(const struct report *r, __u32 node, struct report_bounds *to)
 {
 	const struct tsct_recorded_correction *c = &r->x.rec->nodes[node].correction;
@@ -46,8 +46,8 @@ static void add_merged(const struct report *r, __u32 node, struct report_bounds 
 	}
 }
 
-/* Adds the error bounds at both ends of each piece of rec->errors, and of each gap
- * between two pieces. Omits pieces of one tick: their neighbours' bounds are larger. */
+/* Adds the error bounds at both ends of each piece of rec->errors, and of each gap between two
+ * pieces. Omits pieces of one tick, because the bounds beside them are larger. */
 static void add_pieces(const struct report *r, __u32 node, struct report_bounds *to)
 {
 	const struct tsct_recording *rec = r->x.rec;
@@ -235,10 +235,11 @@ static void put_messages(const struct report *r, FILE *to)
 	const struct tsct_message_stats *m = &r->x.rec->messages;
 	const struct tsct_message_pair_stats *p;
 
-	fputs("<h2>Causality</h2>\n<p>A message cannot be received before it was sent."
-	      " If its times say that it was, they are wrong. If it was received earlier by"
-	      " at most the sum of both bounds, both bounds still hold; else a bound is wrong. In the"
-	      " timeline such messages are red.</p>\n<div class=\"scroll\"><table>\n"
+	fputs("<h2>Causality</h2>\n<p>A message cannot be received before it is sent. If the times"
+	      " state otherwise, at least one of them is wrong. If the receive is earlier by at"
+	      " most the sum of both error bounds, both bounds can still hold; otherwise one of the"
+	      " bounds is wrong. The timeline shows these messages in red.</p>\n"
+	      "<div class=\"scroll\"><table>\n"
 	      "<thead><tr><th>From</th><th class=\"left\">To</th><th>Messages</th>"
 	      "<th>Too early by own clocks</th><th>Merged, within bounds</th>"
 	      "<th>Merged, beyond</th><th>Shortest by own clocks</th>"
@@ -266,8 +267,9 @@ static int put_samples(const struct report *r, FILE *to)
 	if (err)
 		return err;
 	if (read.nr_series > SOURCES_MAX) {
-		fprintf(to, "<p>The recording has %u series of samples (one per source and epoch), too many"
-			" for this page: <kbd>trace-ctl report sync</kbd> draws them.</p>\n",
+		fprintf(to, "<p>The recording has %u series of samples (one per source and epoch),"
+			" too many for this page: <kbd>trace-ctl report sync</kbd> draws"
+			" them.</p>\n",
 			read.nr_series);
 		sync_samples_close(&read);
 		return 0;

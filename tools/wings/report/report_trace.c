@@ -33,7 +33,7 @@ static int poll_job(struct tsct_export *x)
 
 /* ---- the page -------------------------------------------------------------------- */
 
-/* Writes that filters of the recorder excluded events, so that the page lacks these events. */
+/* If filters of the recorder excluded events, writes a note. Returns true if it did. */
 static bool put_filtered(const struct report *r, FILE *to)
 {
 	const struct tsct_recording *rec = r->x.rec;
@@ -45,8 +45,8 @@ static bool put_filtered(const struct report *r, FILE *to)
 		if (!tsct_known_filtered(rec, i))
 			continue;
 		requests = tsct_recorded_requests(&rec->nodes[i]);
-		fputs(any ? "; " : "<p class=\"note\">Other events were not recorded, and what they"
-		      " would tell is unknown. Requested were ", to);
+		fputs(any ? "; " : "<p class=\"note\">Other events were not recorded, so the page"
+		      " does not have them. Requested were ", to);
 		report_text(to, requests ?: "unknown");
 		if (r->x.several_nodes)
 			report_print(to, " on %s", r->x.nodes[i]);
@@ -64,15 +64,16 @@ static void put_summary(const struct report *r, FILE *to)
 
 	if (report_is_part(r))
 		fputs("<p class=\"note\">The page has only the events that its filter (options such"
-		      " as <kbd>--event</kbd>) selects; what the others would tell, such as the"
-		      " ends of spans or values of counters, is not drawn.</p>\n", to);
+		      " as <kbd>--event</kbd>) selects; other events, such as ends of spans or"
+		      " values of counters, are not drawn.</p>\n", to);
 	if (r->x.ambiguous)
 		report_print(to, "<p class=\"warn\">%llu ends agree in their fields with no open"
-			     " span of their name; each ends the one that began last.</p>\n",
+			     " span of their name; each was taken as the end of the span of this"
+			     " name that began last.</p>\n",
 			     r->x.ambiguous);
 	if (r->x.nr_nodes > REPORT_RATES_NODES)
 		fprintf(to, "<p class=\"note\">The %d nodes with the most events have a curve of"
-			" their events; that of the other nodes is one sum.</p>\n",
+			" their events each; the other nodes share one curve.</p>\n",
 			REPORT_RATES_NODES);
 	if (r->no_arrows)
 		report_print(to, "<p class=\"note\">%'llu messages have no arrow: they are too many"

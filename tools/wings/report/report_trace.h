@@ -7,7 +7,6 @@
 #ifndef REPORT_TRACE_H
 #define REPORT_TRACE_H
 
-
 #include "lib/base/text.h"
 #include "lib/base/index.h"
 #include "lib/export/messages.h"
@@ -49,7 +48,7 @@ typedef int span_done(struct report *r, const struct span *span);
 /* Function for x->closed(): passes a slice or system call to r->span_done(). */
 int report_span_closed(struct tsct_export *x, const struct tsct_closed_span *closed);
 
-/* Starts the search for times in which threads run on CPUs. Returns 0 or -ENOMEM. */
+/* Begins to find the times in which threads run on CPUs. Returns 0 or -ENOMEM. */
 int report_runs_begin(struct report *r);
 
 /* Processes an event that changes which thread is known to run on the event's CPU. Sets *ret_taken
@@ -117,7 +116,7 @@ struct group {
 struct gap {
 	__u32 location, stream;
 	__s64 from_ns, to_ns;
-	__u64 events;	/* 0: unknown, as the end of a file is missing */
+	__u64 events;	/* number of lost events; 0: unknown: the end of a file is missing */
 };
 
 #define REPORT_RATES_NODES	64	/* largest number of nodes with a curve of events */
@@ -177,22 +176,18 @@ struct report {
 	__u32 *row_of;			/* row of each thread in the timeline */
 	__u32 nr_row_of, nr_rows;
 	struct span_figures figures;	/* figures of the slices and system calls */
-	struct explain_job *explained;	/* what the slowest spans waited for; NULL: not known */
+	struct explain_job *explained;	/* explanation of the slowest spans; NULL: none */
 	bool explained_events;		/* flag: `explained` also needs events */
 	bool explained_hidden;		/* flag: the filter hides some of these events */
-	/* begins of the slowest spans, by thread and ns; length of the shortest
-	 * of these spans, ns */
-	struct tsct_index slowest;
-	__u64 slowest_ns;
-	__s64 longer_ns;		/* spans of at least this length are all
-					 * drawn individually, ns */
+	struct tsct_index slowest;	/* begins of the slowest spans, by thread and ns */
+	__u64 slowest_ns;		/* length of the shortest span in `slowest`, ns */
+	__s64 longer_ns;	/* all spans of at least this length are drawn individually, ns */
 
 	/* State of the second pass over the recording: */
 	struct tsct_text moments, spans, arrows;
 	__u64 nr_moments, nr_spans, nr_arrows;
 	__u64 no_arrows;	/* number of messages that are not drawn */
-	/* number of events drawn individually; number of events summed up in strips */
-	__u64 shown, summed;
+	__u64 shown, summed;	/* numbers of events drawn individually, and summed up in strips */
 	__s64 last_moment, last_span, last_arrow;
 	struct strips strips;
 	struct drawn_state *states;	/* times with a state, drawn individually */
@@ -200,7 +195,7 @@ struct report {
 	__u64 least_state_ns;		/* shorter times with a state are in state_strips, ns */
 	struct strips state_strips;
 	struct tsct_text state_bytes, strip_bytes;
-	unsigned int bin_shift;	/* a bin of the strips covers 2^bin_shift bins of the first width */
+	unsigned int bin_shift;	/* log2 of the bins' growth, see report_strips_put() */
 	struct tsct_messages messages;
 	struct gap *gaps;
 	__u32 nr_gaps;
@@ -292,7 +287,7 @@ int report_data(struct report *r, FILE *to);
 /* Writes a signed integer: 0, -1, 1, -2, ... are written as 0, 1, 2, 3, ... */
 void bytes_zigzag(struct tsct_text *bytes, __s64 value);
 
-/* Draws what the slowest spans waited for (report_flame.c). Returns 0 or -ENOMEM. */
+/* Draws the parts of the slowest spans' times (report_flame.c). Returns 0 or -ENOMEM. */
 int report_explained_put(struct report *r, FILE *to);
 
 /* Writes the tables of the lengths of spans (report_figures.c). */

@@ -18,7 +18,7 @@ struct stat_spans {
 /* Returns the figures of the groups of spans or, if @calls is true, of system calls. */
 json_t *span_figures_json(const struct stat_spans *s, bool calls);
 
-/* Prints these. */
+/* Prints these figures. */
 void span_figures_print(const struct stat_figures *f, const struct stat_spans *s, bool calls);
 
 #endif /* SPAN_LENGTHS_H */

@@ -11,8 +11,8 @@
 #define POWERS		(64 - TSCT_HISTOGRAM_BITS + 1)	/* lines of a histogram */
 #define BAR_MAX		50	/* width of a histogram's longest bar, characters */
 
-/* A histogram has a line for lengths below 2^7 ns, then a line for each further power of two */
-
+/* Returns the shortest length of line @power of a histogram. Line 0 has the lengths below 2^7 ns;
+ * each further line has the lengths from a power of two to the next one. */
 static double power_ns(unsigned int power)
 {
 	return power ? ldexp(1, (int)power + TSCT_HISTOGRAM_BITS - 1) : 0;

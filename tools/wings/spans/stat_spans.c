@@ -16,12 +16,12 @@ enum { KEY_SPANS = 512, KEY_CALLS, KEY_PAIR, KEY_BY };
 
 static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, "Lengths of spans, in place of the other figures:", 2 },
-	{ "spans", KEY_SPANS, NULL, 0, "print for each name of a span (events of kind begin and"
-	  " end) number, total, mean, percentiles, maximum, and number of unknown lengths; for the"
-	  " first names also the slowest spans and a histogram", 2 },
-	{ "calls", KEY_CALLS, NULL, 0, "print the same for each system call", 2 },
-	{ "pair", KEY_PAIR, "BEGIN:END[:KEY]", 0, "with --spans: also take two events of any kind as"
-	  " the begin and end of a span, in a thread, or in any threads if their fields KEY are"
+	{ "spans", KEY_SPANS, NULL, 0, "for each name of a span (events of kind begin and end),"
+	  " print number, total, mean, percentiles and maximum of the lengths, and the number of"
+	  " unknown lengths; for the first names also the slowest spans and a histogram", 2 },
+	{ "calls", KEY_CALLS, NULL, 0, "print the figures of --spans for each system call", 2 },
+	{ "pair", KEY_PAIR, "BEGIN:END[:KEY]", 0, "with --spans: also take two events of any kind"
+	  " as the begin and end of a span, in a thread, or in any threads if their fields KEY are"
 	  " equal; may be repeated", 2 },
 	{ "by", KEY_BY, "FIELD|thread|node", 0, "with --spans or --calls: print figures for each"
 	  " value of a field, each thread or each node", 2 },
@@ -101,7 +101,8 @@ static int check_by(const struct stat_spans *s)
 
 static void print_all(const struct stat_figures *f, const struct stat_spans *s)
 {
-	puts("lengths of spans; percentiles are too large by less than 0.8 %, times since the recording's begin");
+	puts("lengths of spans; percentiles are too large by less than 0.8 %; times are those since"
+	     " the recording's begin");
 	if (s->spans)
 		span_figures_print(f, s, false);
 	if (s->calls)
@@ -145,8 +146,8 @@ int stat_spans(struct stat_figures *f)
 	x->closed = count_span;
 	f->rec = s->figures.rec = tsct_trace_recording(f->trace);
 	err = tsct_export_prepare(x);
-	err = err ?: tsct_selection_make(&s->selection, &s->where, f->rec, f->dir, TSCT_TRACE_EVENTS, false,
-					 x->why, sizeof(x->why));
+	err = err ?: tsct_selection_make(&s->selection, &s->where, f->rec, f->dir,
+					 TSCT_TRACE_EVENTS, false, x->why, sizeof(x->why));
 	if (!err && check_by(s))
 		goto free_spans;
 	err = err ?: tsct_export_walk(x, x->trace, &x->threads, NULL);

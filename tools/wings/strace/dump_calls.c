@@ -40,7 +40,7 @@ struct open_call {
 	size_t unreadable[TSCT_SYSCALL_ARGS];
 };
 
-/* Errors of calls that a signal interrupted, and what strace prints about the restart */
+/* Errors of calls that a signal interrupted, and strace's texts about the restart */
 static const struct { const char *error, *reason; } restarts[] = {
 	{ "ERESTARTSYS", "To be restarted if SA_RESTART is set" },
 	{ "ERESTARTNOINTR", "To be restarted" },
@@ -76,7 +76,7 @@ static char *put_call(char *const to, const struct tsct_syscall *call,
 	return at;
 }
 
-/* Stands for any call that was recorded as sys_enter and sys_exit, with only the call's number */
+/* Any call that was recorded as sys_enter and sys_exit, with the call's number */
 static const struct tsct_syscall unknown_call = { .name = "", .result = TSCT_RESULT_COUNT };
 
 /* Writes the name of a call or, if it has no name, "syscall_0x1cc" with its number. */
@@ -106,8 +106,8 @@ static char *put_unknown(char *at, const struct tsct_trace_event *e)
 	return at;
 }
 
-/* Appends the stack of a call. Looks the stack up by its number, because the stacks may
- * have been read anew since the call began. */
+/* Appends the stack of a call. Finds it by its number: the stacks may have been read again since
+ * the call began, so a pointer may be invalid. */
 static int put_stack(struct dump *d, const struct open_call *o)
 {
 	return dump_stack_add(d, o->stack && d->stacks ?
@@ -278,7 +278,7 @@ int dump_calls_start(struct dump *d)
 	err = tsct_known_init(&c->known, d->trace);
 	while (!err && (tsct_known_pass(&c->known, d->last) || tsct_known_hide(&c->known, d->last)))
 		;
-	/* Close all calls if more losses or renames before the last read event are known now. */
+	/* Closes all calls if more losses or renames before the last read event are known now. */
 	for (i = 0; i < c->threads.nr && !err && c->known.begun + c->known.passed > before; i++)
 		err = tsct_spans_leave(&c->open, i, TSCT_SPAN_REPLACED, NULL);
 	return err;
@@ -324,7 +324,7 @@ int dump_call_add(struct dump *d, const struct tsct_syscall *known,
 	t = thread_of(d, e);
 	if (!t)
 		return -ENOMEM;
-	/* Close the thread's open call, if any: its end event was lost. */
+	/* Closes the thread's open call, if any: its end event was lost. */
 	if (kind != TSCT_KIND_END || !is_known)
 		err = tsct_spans_leave(&d->calls->open, t->index, TSCT_SPAN_REPLACED, e);
 	if (kind != TSCT_KIND_END)

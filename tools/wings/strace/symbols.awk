@@ -1,21 +1,22 @@
 # SPDX-License-Identifier: MIT
 #
 # awk -f symbols.awk HEADERS TABLE - makes the tables of syscalls.h for the classes in TABLE,
-# symbols_*.table. HEADERS is what `cc -E -P -dD` prints of the headers that TABLE includes:
-# the constants' names come from there.
+# symbols_*.table. HEADERS: output of `cc -E -P -dD` for the headers that TABLE includes, with
+# the definitions of constants.
 #
-# A class of TABLE is its name at the start of a line, then words, in the order in which its
-# names are tried; lines that start with a blank continue it. Words:
+# In TABLE, a class begins with its name at the start of a line. Its words follow, in the order
+# in which a value is compared with the constants; lines that start with a blank continue the
+# class. Words:
 #
-#	flags:		the names that follow are flags (at first, they are)
-#	values:		they are whole values
-#	MASK:		they are alternatives in the bits of MASK
-#	NAME		a constant; left out where the headers lack it
-#	NAME=VALUE	the same, with the value where the headers lack it
-#	NAME:=VALUE	a constant that has this value whatever the headers say
-#	PATTERN		with *: the constants of the headers that match, and are not in the
-#			class yet, in the order of the headers. Only those that are clearly
-#			integers: no macro of a later header breaks the build.
+#	flags:		the names that follow are flags (default)
+#	values:		the names that follow are whole values
+#	MASK:		the names that follow are alternatives in the bits of MASK
+#	NAME		a constant; omitted if the headers lack it
+#	NAME=VALUE	a constant; VALUE is used if the headers lack it
+#	NAME:=VALUE	a constant with this value, whether the headers have it or not
+#	PATTERN		with *: all constants of the headers that match, and are not in the
+#			class yet, in the order of the headers. Only macros that are clearly
+#			integers are used, so that no macro of a newer header breaks the build.
 #	-PATTERN	constants that the patterns of this class leave out
 
 function add_name(name, value) {
@@ -32,7 +33,7 @@ function add_enumerators(text,	parts, nr, i) {
 			add_name(substr(parts[i], RSTART, RLENGTH), "0")
 }
 
-# True if a macro is an integer: numbers, operators, and names of such
+# Returns true if a macro consists of numbers, operators, and names of such macros.
 function is_integer(name, depth,	text, word) {
 	if (!(name in body) || depth > 9 || body[name] == "")
 		return 0

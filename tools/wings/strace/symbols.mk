@@ -3,7 +3,8 @@
 SYMBOL_OBJS := $(patsubst $(TOP)/tools/wings/strace/%.table,$(O)/gen/%.o,\
 	$(wildcard $(TOP)/tools/wings/strace/symbols_*.table))
 
-$(O)/gen/symbols_%.c: $(TOP)/tools/wings/strace/symbols_%.table $(TOP)/tools/wings/strace/symbols.awk
+$(O)/gen/symbols_%.c: $(TOP)/tools/wings/strace/symbols_%.table \
+		$(TOP)/tools/wings/strace/symbols.awk
 	$(say) GEN $(@F)
 	@mkdir -p $(@D)
 	$(Q)grep '^#include' $< | $(CC) $(CPPFLAGS) -E -P -dD -x c - > $@.headers

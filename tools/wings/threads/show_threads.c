@@ -214,7 +214,8 @@ void stat_threads_print(const struct stat_figures *s, const json_t *all)
 		stat_list_print(s, &calls, rows, NULL);
 	if (json_array_size(rows) && s->threads->all.unfinished)
 		printf("%" PRIu64 " more call%s without a return\n",
-		       (uint64_t)s->threads->all.unfinished, view_plural(s->threads->all.unfinished));
+		       (uint64_t)s->threads->all.unfinished,
+		       view_plural(s->threads->all.unfinished));
 	rows = json_object_get(all, "threads");
 	if (json_array_size(rows))
 		stat_list_print(s, &threads, rows, others);

@@ -145,8 +145,7 @@ static void threads_note(struct threads *all, const struct tsct_trace_event *e,
 
 	tsct_known_calls(&all->known, &all->in_call, &all->ids, e,
 			 meaning->kernel == TSCT_KERNEL_SWITCH);
-	/* Try the thread of the location's previous event first: usually it is this event's
-	 * thread. */
+	/* The thread of the location's previous event is usually this event's thread, too. */
 	if (at >= all->nr || t->tid != e->tid || t->node != e->node || e->tick > t->until) {
 		at = find_thread(all, e, e->tid);
 		if (at < all->nr)
@@ -167,7 +166,7 @@ static void threads_note(struct threads *all, const struct tsct_trace_event *e,
 		if (meaning->kernel == TSCT_KERNEL_OTHER || !tsct_value_find_integer(e, "id", &id))
 			return;
 		call = pair = (__s64)tsct_syscall_event_number((__u64)id);
-	} else if (e->def->kind == TSCT_KIND_INSTANT) {	/* the whole call */
+	} else if (e->def->kind == TSCT_KIND_INSTANT) {	/* one event for the whole call */
 		count_call(all, call, e);
 		return;
 	}
@@ -259,7 +258,7 @@ static int init_stream(struct stat_threads *t, const struct tsct_recording *rec,
 		call = tsct_syscall_of(rec, stream, c->defs[i]);
 		t->meaning[stream][i] = (struct stat_meaning) {
 			.kernel = tsct_kernel_event(rec, stream, c->defs[i]),
-			/* Ignore exit(): it never returns, so it is no call that lacks an end. */
+			/* exit() is not counted: it never returns, so it has no end. */
 			.call = call && call->result != TSCT_RESULT_NONE ?
 				(__s64)tsct_syscall_number(call) : -1,
 			.pair = call ? (__s64)tsct_syscall_pair(call) : -1,

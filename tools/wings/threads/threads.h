@@ -16,7 +16,7 @@ struct thread {
 	__u64 until;		/* last tick at which `tid` certainly is the ID of this thread */
 	__u64 switched;		/* number of recorded switches to the thread */
 	bool some_switches;	/* flag: other switches may be lost, or hidden by a filter */
-	bool untimed;		/* flag: in a call whose begin and end cannot be matched */
+	bool untimed;		/* flag: begin and end of the current call cannot be matched */
 	struct tally tally;
 	char comm[17];
 	/* ID and name of the thread's process, and path of the thread's cgroup; 0, ""

@@ -120,13 +120,13 @@ static const struct argp argp = {
 
 /* ---- numbers -------------------------------------------------------------- */
 
-/* Values of the clock that a number may represent, because the number was rounded down. */
+/* Range of clock values that a number may represent, because its last digits were cut off */
 struct number_span {
 	__u64 lo, hi;
 	int digits;		/* number of digits after the point; -1: no point */
 };
 
-#define VALUE_MAX	((__u64)LLONG_MAX - NS_PER_S)	/* ns; larger numbers get this value */
+#define VALUE_MAX	((__u64)LLONG_MAX - NS_PER_S)	/* ns; replaces larger numbers */
 
 /* Parses an integer in @clock's unit, or seconds with a decimal point. Returns
  * the end of the number; NULL: no number */
@@ -164,7 +164,7 @@ static const char *parse_number(const struct time_options *o, const char *text,
 	}
 	if (__builtin_mul_overflow(value, unit, &value) || value > VALUE_MAX)
 		value = VALUE_MAX;
-	/* Tools that print a clock's value round the value towards zero. */
+	/* Tools that print a clock's value round it towards zero. */
 	ret->lo = negative ? 0 - value - (unit - 1) : value;
 	ret->hi = negative ? 0 - value : value + (unit - 1);
 	return isalnum((unsigned char)*at) || *at == '.' ? NULL : at;
@@ -217,7 +217,8 @@ static void print_text(const char *number, const struct tsct_history_time *t, un
 	unsigned int i;
 
 	for (i = 0; i < nr; i++) {
-		const struct node_history_middle real = node_history_middle(t[i].real_lo_ns, t[i].real_hi_ns);
+		const struct node_history_middle real =
+			node_history_middle(t[i].real_lo_ns, t[i].real_hi_ns);
 
 		printf("%s realtime %s +-%lluns utc %s ", number, seconds_text(real.ns, b),
 		       real.error_ns, utc_text(real.ns, a));
@@ -226,7 +227,8 @@ static void print_text(const char *number, const struct tsct_history_time *t, un
 		else
 			printf("+-%lluns", utc_error(&t[i]));
 		if (t[i].has_cluster) {
-			const struct node_history_middle c = node_history_middle(t[i].cluster_lo_ns, t[i].cluster_hi_ns);
+			const struct node_history_middle c =
+				node_history_middle(t[i].cluster_lo_ns, t[i].cluster_hi_ns);
 
 			printf(" cluster %s +-%lluns", seconds_text(c.ns, b),
 			       c.error_ns);
@@ -244,19 +246,24 @@ static int print_json(const char *number, int err, const struct tsct_history_tim
 	unsigned int i;
 
 	for (i = 0; i < nr; i++) {
-		const struct node_history_middle real = node_history_middle(t[i].real_lo_ns, t[i].real_hi_ns);
-		const struct node_history_middle c = node_history_middle(t[i].cluster_lo_ns, t[i].cluster_hi_ns);
+		const struct node_history_middle real =
+			node_history_middle(t[i].real_lo_ns, t[i].real_hi_ns);
+		const struct node_history_middle c =
+			node_history_middle(t[i].cluster_lo_ns, t[i].cluster_hi_ns);
 
 		json_array_append_new(times, json_pack("{s:I, s:o, s:s, s:o, s:o, s:o, s:i, s:b}",
 			"realtime_ns", (json_int_t)real.ns,
 			"realtime_error_ns", ctl_json_error(real.error_ns),
-			"utc", utc_text(real.ns, text), "utc_error_ns", ctl_json_error(utc_error(&t[i])),
+			"utc", utc_text(real.ns, text),
+			"utc_error_ns", ctl_json_error(utc_error(&t[i])),
 			"cluster_ns", t[i].has_cluster ? json_integer(c.ns) : json_null(),
-			"cluster_error_ns", t[i].has_cluster ? ctl_json_error(c.error_ns) : json_null(),
+			"cluster_error_ns", t[i].has_cluster ?
+			ctl_json_error(c.error_ns) : json_null(),
 			"epoch", (int)t[i].epoch, "extrapolated", t[i].extrapolated));
 	}
-	return ctl_json_print_as(json_pack("{s:o, s:o, s:s*}", "number", ctl_json_text(number), "times",
-					   times, "error", err ? node_history_reason(err) : NULL),
+	return ctl_json_print_as(json_pack("{s:o, s:o, s:s*}", "number", ctl_json_text(number),
+					   "times", times,
+					   "error", err ? node_history_reason(err) : NULL),
 				 TSCT_JSON_LINE);
 }
 
@@ -344,7 +351,8 @@ static const char *convert_one(struct rewrite *s, const char *number, size_t len
 		s->err = nr > 1 || s->err ? s->err : err;
 		return NULL;
 	}
-	m = s->o->to == TO_CLUSTER ? node_history_middle(times[0].cluster_lo_ns, times[0].cluster_hi_ns) :
+	m = s->o->to == TO_CLUSTER ?
+		node_history_middle(times[0].cluster_lo_ns, times[0].cluster_hi_ns) :
 		node_history_middle(times[0].real_lo_ns, times[0].real_hi_ns);
 	error_ns = s->o->to == TO_UTC ? utc_error(&times[0]) : m.error_ns;
 	s->error_ns = error_ns > s->error_ns ? error_ns : s->error_ns;

@@ -44,7 +44,7 @@ struct monitor {
 	unsigned long printed;
 	bool unloaded;		/* the module was unloaded */
 	bool failed;		/* news could not be printed */
-	bool closed;		/* standard output has no reader any more */
+	bool closed;		/* the reader of standard output is gone */
 	struct nl_sock *news;
 	int family;		/* number of the module's netlink family */
 	/* all known channels: a notification about a channel has only its id */
@@ -75,7 +75,7 @@ static void print_time(__s64 time_ns)
 	printf("%s.%06lld  ", text, (long long)rest_ns / 1000);
 }
 
-/* The name of a channel that the caller may not see is null. */
+/* Prints news about a channel. Its name is null if the caller may not see it. */
 static void print_channel(enum news_type type, const json_t *news)
 {
 	struct tsct_text policy = { 0 };
@@ -121,8 +121,8 @@ static bool is_done(const struct monitor *m)
 		(m->count && m->printed >= m->count);
 }
 
-/* Prints news, and frees @news, their members besides time and type (NULL: no others).
- * Flushes each line, so that a program behind a pipe gets it immediately. */
+/* Prints news. @news: JSON members besides time and type, which are freed; NULL: none. Flushes
+ * each line, so that a program at the other end of a pipe gets it immediately. */
 static void report_news(struct monitor *m, enum news_type type, json_t *news)
 {
 	const __s64 now_ns = tsct_gettime_ns(CLOCK_REALTIME);
@@ -306,8 +306,8 @@ static int join_group(struct monitor *m, struct nl_sock *lookup, const char *fam
 	return id < 0 ? id : nl_socket_add_membership(m->news, id);
 }
 
-/* Joins the controller's group before the family is looked up, so that no unloading of
- * the module is missed. Returns 0 or an error of libnl. */
+/* Opens the socket for news. Joins the controller's group before the family is looked up, so that
+ * no unloading of the module is missed. Returns 0 or an error of libnl. */
 static int open_news(struct monitor *m, struct nl_sock *lookup)
 {
 	int err;
@@ -335,7 +335,7 @@ static int open_news(struct monitor *m, struct nl_sock *lookup)
 
 /* ---- loop ---------------------------------------------------------------- */
 
-/* Sets *time to the rest of --duration. Returns @time, or NULL if there is no limit. */
+/* Sets *time to the rest of --duration. Returns @time; NULL: no limit. */
 static struct timespec *remaining_time(const struct monitor *m, __s64 begin_ns,
 				       struct timespec *time)
 {
@@ -351,8 +351,8 @@ static struct timespec *remaining_time(const struct monitor *m, __s64 begin_ns,
 }
 
 /*
- * Signals arrive only while ppoll() waits. Standard output is polled for errors:
- * without a reader, the command ends at once, not only at the next news.
+ * Signals arrive only while ppoll() waits. Standard output is polled for errors, so that the
+ * command ends as soon as the reader is gone, not only at the next news.
  */
 static int run_loop(struct monitor *m, const sigset_t *mask)
 {

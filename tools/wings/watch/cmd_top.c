@@ -37,8 +37,8 @@ static const struct argp_option options[] = {
 	{ "count", 'n', "COUNT", 0, "exit after COUNT refreshes (default: on q or"
 	  " Ctrl-C)", 0 },
 	{ "once", KEY_ONCE, NULL, 0, "same as -n 1", 0 },
-	{ "sort", 's', "events|bytes|lost|unread|name|id", 0, "sort by events, bytes or lost (per second),"
-	  " unread, name or id (default: events)", 0 },
+	{ "sort", 's', "events|bytes|lost|unread|name|id", 0,
+	  "sort by events, bytes or lost (per second), unread, name or id (default: events)", 0 },
 	{ "json", OPTION_FLAG(struct top_options, json), NULL, 0,
 	  "print one line of JSON for each refresh", 0 },
 	{ 0 }

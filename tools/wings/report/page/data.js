@@ -64,7 +64,7 @@ class Reader {
 		this.varint();
 		this.skipPayload();
 	}
-	// Not `this.at += ...varint()`, which would add to the value of `at` before varint().
+	// `this.at += ...varint()` would add to the value that `at` has before varint() changes it.
 	skipPayload() {
 		const len = this.varint();
 
@@ -122,7 +122,7 @@ function textOf(view, at, len) {
 	return clean(UTF8.decode(new Uint8Array(view.buffer, view.byteOffset + at, len)));
 }
 
-// Flag in the number of a 32-bit system call: TSCT_SYSCALL_COMPAT. The page lacks the names of these.
+// Flag in the number of a 32-bit system call: TSCT_SYSCALL_COMPAT. The page has no names for these.
 const COMPAT = 2 ** 32;
 
 function callName(number) {
@@ -378,7 +378,7 @@ function errorAt(node, t) {
 		return Infinity;
 	let most = b > a ? low + (high - low) * (t - a) / (b - a) : high;
 
-	// Where two pieces meet in one ns, the larger bound holds.
+	// If several points have this time, the largest of their bounds holds.
 	for (i++; i < error.length && error[i][0] === t; i++)
 		most = error[i][1] === null ? Infinity : Math.max(most, error[i][1]);
 	return most;
@@ -389,4 +389,5 @@ function boundText(error) {
 }
 
 cleanNames();
-const M = readMoments(), S = readSpans(), A = readArrows(), STRIPS = readStrips(), ST = readStates();
+const M = readMoments(), S = readSpans(), A = readArrows(), STRIPS = readStrips();
+const ST = readStates();

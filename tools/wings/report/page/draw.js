@@ -146,7 +146,7 @@ function drawLane(lane, y, h) {
 			if (S.rank[id] === View.idle && (S.type[id] & 3) === SPAN_RUN)
 				continue;
 			covered += size;
-			// A match of the search takes precedence, and so stays visible.
+			// Spans that match the search take precedence, so that they stay visible.
 			const weight = size + (View.matches && !isDimSpan(id) ? D.span : 0);
 
 			if (weight > longest) {

@@ -144,7 +144,8 @@ function makeHatch(colour, width) {
 // Draws the times in which the running thread is unknown; omits those narrower than a pixel.
 function drawUnknown(row, y, h) {
 	for (const [from, to] of row.unknown) {
-		const x = Math.max(View.x(from), View.label), right = Math.min(View.x(to), View.width);
+		const x = Math.max(View.x(from), View.label);
+		const right = Math.min(View.x(to), View.width);
 
 		if (from > View.to)
 			break;
@@ -206,8 +207,8 @@ function drawCounter(row, y) {
 	font(11);
 }
 
-// Returns the time up to which a counter's value of time t is known: at most the time of the next
-// value. Values may have been lost from then on, or are in sums.
+// Returns the time up to which a counter certainly has its value of time t: the time of the next
+// value, or an earlier time from which on values may have been lost or are in sums.
 function heldUntil({ from, to }, t, next) {
 	const i = above(to, t);
 

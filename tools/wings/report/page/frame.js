@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Draws what surrounds the rows: map of the whole recording, ruler, line at the pointer.
+// Draws the frame of the rows: map of the whole recording, ruler, line at the pointer.
 
 function drawMap() {
 	const bins = D.rates.total, peak = Math.max(1, ...bins), width = D.rates.width;
@@ -51,7 +51,7 @@ function drawRuler() {
 	ctx.beginPath();
 	ctx.rect(View.label, MAP, View.width, View.height);
 	ctx.clip();
-	// Labels are at round absolute times. The relative time has a label at the same places.
+	// Labels are at round absolute times. Relative times have their labels at the same places.
 	const base = Number(ORIGIN % 86400000000000n) % step;
 
 	for (let k = Math.ceil((View.from + base) / step); k * step - base <= View.to; k++) {

@@ -250,7 +250,7 @@ function twice(event) {
 }
 
 // Zooms to the span at @place, "THREAD,FROM,LENGTH". Selects the span if it is drawn individually.
-// @name: the span's name, as other spans may have the same times
+// @name: the span's name; other spans may have the same times
 function showSpan(place, name) {
 	const [thread, from, size] = place.split(",").map(Number);
 	const row = View.byThread.get(thread);

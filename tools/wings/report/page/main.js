@@ -249,7 +249,7 @@ function repaint() {
 	resize();
 }
 
-// Shows the range in the address, PAGE#t=FROM,TO, in ns since the page's beginning.
+// Shows the time range that the page's address states: PAGE#t=FROM,TO, ns since its beginning.
 function showLinked() {
 	const match = /^#t=(-?\d+),(-?\d+)$/.exec(location.hash);
 

@@ -29,7 +29,8 @@ function pickSpan(lane, x) {
 	const t = View.t(x), px = 2 / View.scale;
 	let best = null, least = Infinity;
 
-	for (let k = above(lane.to, t - px, true); k < lane.ids.length && lane.from[k] <= t + px; k++) {
+	for (let k = above(lane.to, t - px, true);
+	     k < lane.ids.length && lane.from[k] <= t + px; k++) {
 		const far = Math.max(lane.from[k] - t, t - lane.to[k], 0);
 
 		if (far < least) {
@@ -285,7 +286,7 @@ function tellStrip({ bin, parts }, node) {
 	return { title: "Summarized events", rows, t: bin * D.binWidth };
 }
 
-// Returns a value that the page has as a 32-bit float, without the digits that it may not have.
+// Returns the text of a value that the page has as a 32-bit float, without inexact digits.
 function coarse(value) {
 	if (!isFinite(value))
 		return "beyond 3.4e38";

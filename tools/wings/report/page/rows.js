@@ -50,7 +50,8 @@ function stripsOf(type, row) {
 
 	if (!strips)
 		return null;
-	return strips.map(i => STRIPS[i]).reduce(addStrip, { count: [], busy: [], max: 1, parts: [] });
+	return strips.map(i => STRIPS[i]).reduce(addStrip,
+						 { count: [], busy: [], max: 1, parts: [] });
 }
 
 // ---- counters --------------------------------------------------------------
@@ -115,8 +116,8 @@ function rangeOf(c) {
 		c.high = c.low + Math.max(1, Math.abs(c.low) * 1e-6);
 }
 
-// Returns the times, in order and apart, after which a counter's last drawn value may not hold:
-// times of losses in its channel, and times whose other values are only in sums.
+// Returns the times, sorted and disjoint, in which a counter's value may be unknown: times of
+// losses in its channel, and bins whose values are only in sums.
 function unknownValues(c, losses) {
 	const all = (losses.get(`${c.node}/${D.defs[c.def].channel}`) || []).map(i =>
 		[D.gaps[i][2], D.gaps[i][3]]), apart = [];
@@ -198,8 +199,7 @@ function unknownOf({ from, to }) {
 	return unknown;
 }
 
-// Returns how many events were lost. The number of those at the end of a file that is cut off is
-// unknown.
+// Returns how many events were lost. For a truncated file, the number at its end is unknown.
 function lostText(gaps) {
 	const lost = gaps.reduce((n, g) => n + g[4], 0);
 
@@ -274,7 +274,8 @@ function makeRows() {
 	const runs = collect(S.n, i => (S.type[i] & 3) === SPAN_RUN ? S.name[i] : -1);
 	const nodes = D.nodes.map((_, i) => makeNode(i));
 	const states = collect(ST.n, i => ST.row[i]);
-	const sums = collect(STRIPS.length, i => STRIPS[i].type === STRIP_STATE ? STRIPS[i].row : -1);
+	const sums = collect(STRIPS.length,
+			     i => STRIPS[i].type === STRIP_STATE ? STRIPS[i].row : -1);
 	const threads = D.threads.map((_, i) => threadRow(i, spans, ticks, runs,
 		statesOf(states.get(i), sums.get(i))));
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// States of threads: a band in the row of each thread that is named by a recorded switch or waking.
+// States of threads: a band in the row of each thread that a recorded switch or waking names
 
 const STATE_NAMES = ["unknown", "running", "runnable", "blocked", "off CPU"];
 const STATE_UNKNOWN = 0, STATE_RUNNABLE = 2;
@@ -49,7 +49,8 @@ function drawStates(states, y) {
 
 		while (++i < end && states.to[i] - from < px) {
 			last = i;
-			if (states.to[i] - states.from[i] > states.to[longest] - states.from[longest])
+			if (states.to[i] - states.from[i] >
+			    states.to[longest] - states.from[longest])
 				longest = i;
 		}
 		const x = Math.max(View.x(from), View.label);
@@ -57,7 +58,8 @@ function drawStates(states, y) {
 		const state = ST.state[states.ids[longest]];
 		const thin = state > STATE_RUNNABLE ? 2 : 0;
 
-		fill(stateColour(state), x, y + thin, Math.max(right - x, 1), STATE_BAND - 2 * thin);
+		fill(stateColour(state), x, y + thin, Math.max(right - x, 1),
+		     STATE_BAND - 2 * thin);
 	}
 }
 
@@ -66,7 +68,8 @@ function pickState({ ids, from, to, strips }, x) {
 
 	if (i < ids.length && from[i] <= t)
 		return { state: ids[i] };
-	const parts = strips.map(s => [s.def + 1, s.bins.find(b => b.bin === bin)]).filter(p => p[1]);
+	const parts = strips.map(s => [s.def + 1, s.bins.find(b => b.bin === bin)])
+		.filter(p => p[1]);
 
 	return parts.length ? { stateBin: bin, parts } : null;
 }
@@ -76,7 +79,7 @@ function otherThread(row, tid, none) {
 	const node = D.threads[row].node;
 	const threads = D.threads.filter(t => t.node === node && t.tid === tid);
 
-	// Several threads had the same id, one after the other: which one it was is unknown.
+	// If several threads had this id, one after the other, it is unknown which one is meant.
 	return !tid ? none : threads.length === 1 ? threadTitle(threads[0]) : "thread " + tid;
 }
 
