@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Writes events as lines of JSON, without jansson: making jansson's objects would take
- * most of the time. */
+/* Writes events as lines of JSON, without jansson, whose objects would take most of the time. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
