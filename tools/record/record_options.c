@@ -148,7 +148,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 				       TSCT_BLOCKS_MAX);
 		break;
 	case KEY_DURATION:
-		o->duration_s = option_seconds(state, "--duration", arg, DURATION_MIN, DURATION_MAX);
+		o->duration_s = option_seconds(state, "--duration", arg, DURATION_MIN,
+					       DURATION_MAX);
 		break;
 	case KEY_CLUSTER: set_sync_mode(state, o, RECORD_SYNC_CLUSTER); break;
 	case KEY_NO_SESSIONS: set_sync_mode(state, o, RECORD_SYNC_NO_SESSIONS); break;
@@ -167,7 +168,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 			argp_failure(state, EXIT_FAILED, 0, "--control: "
 				     TSCT_WING_MISSING("cluster"));
 		if (record_control_open(arg, &o->control))
-			argp_error(state, "--control: '%s' is not two descriptors, such as 3,4", arg);
+			argp_error(state, "--control: '%s' is not two descriptors, such as 3,4",
+				   arg);
 		break;
 	case KEY_RANKS: o->by_ranks = o->pass_status = true; break;
 	case ARGP_KEY_ARG:
@@ -341,8 +343,8 @@ static error_t parse_files_option(int key, char *arg, struct argp_state *state)
 	case KEY_TIMESTAMPS:
 		o->timestamps = option_choice(state, "--timestamps", arg,
 				tsct_timestamps_names, TSCT_TIMESTAMPS_NR,
-				"tsc, tsc/16, tsc/256, interpolated, system, system/16, system/256, "
-				"system-interpolated or off");
+				"tsc, tsc/16, tsc/256, interpolated, system, system/16,"
+				" system/256, system-interpolated or off");
 		break;
 	case KEY_SYNC_EVERY: add_limit(state, &o->sync_every, arg); break;
 	case KEY_FSYNC:
