@@ -40,7 +40,7 @@ struct span_figures {
 	struct span_group *groups;
 	__u32 nr_groups;
 	struct tsct_index index;
-	/* cache, by a hash of the name's address: the last name looked up, and its group */
+	/* cache of lookups; index: a hash of the name's address */
 	struct { const char *name; const struct tsct_syscall *call; __u32 group; } recent[16];
 };
 
