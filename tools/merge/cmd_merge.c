@@ -22,7 +22,7 @@ enum { KEY_ALIGN = 256, KEY_INPUTS, KEY_FIT, KEY_RESOLUTION, KEY_MISSING };
 
 static const struct argp_option options[] = {
 	{ "output", 'o', "OUT", 0, "write to OUT, a new or empty directory; if OUT ends in .otf2,"
-	  " recordings, too, are written as an OTF2 archive", 0 },
+	  " write an OTF2 archive, even if all inputs are recordings", 0 },
 	{ "inputs", KEY_INPUTS, "FILE", 0, "merge also the inputs that FILE names, one in a line;"
 	  " - is the standard input", 0 },
 	{ "fit", KEY_FIT, "KIND", 0, "recordings: kind of the function that is fitted to the sync"
@@ -40,8 +40,8 @@ static const struct argp_option options[] = {
 	  " twice", 0 },
 	{ "salvage", FLAG(options.salvage), NULL, 0, "keep the readable part of damaged or"
 	  " incomplete inputs", 0 },
-	{ "missing", KEY_MISSING, "NODE: WHY", 0, "recordings: say in OUT that this node ran, too,"
-	  " but has no recording there, and why; may be repeated", 0 },
+	{ "missing", KEY_MISSING, "NODE: WHY", 0, "recordings: note in OUT that NODE ran, too, but"
+	  " is missing from OUT, and WHY; may be repeated", 0 },
 	{ "json", FLAG(json), NULL, 0, "print the result as JSON", 0 },
 	{ "quiet", 'q', NULL, 0, "print errors and losses only", 0 },
 	{ 0 }
@@ -152,8 +152,8 @@ static const struct argp argp = {
 	"Merge traces of several nodes into one. The result of recordings is a recording, with"
 	" the time of their cluster. If a TRACE is an OTF2 archive, the result is an archive,"
 	" with times of the first archive's clock."
-	"\vA TRACE is the directory of a recording, of a CTF trace such as LTTng's, or of a file"
-	" NAME.otf2 of an archive, or that file."
+	"\vA TRACE is the directory of a recording or of a CTF trace such as LTTng's, or the file"
+	" NAME.otf2 of an OTF2 archive, or the directory of that file."
 	" The exit status is 0, or 1 on failure (then OUT is not created), 2 for"
 	" wrong usage, 3 if a part of the traces is missing from OUT.",
 	children, NULL, NULL
@@ -246,7 +246,8 @@ static int run_merge(const struct merge *m)
 	/* Ranks on other nodes may have read another --inputs file, or another version
 	 * of the file. */
 	if (tsct_ranks_any(m->options.ranks, tsct_ranks_max(m->options.ranks, nr) != nr)) {
-		merge_print("the ranks have different numbers of inputs; give all ranks the same");
+		merge_print("the ranks have different numbers of inputs; give all ranks the same"
+			    " inputs");
 		return EXIT_FAILED;
 	}
 	merge_begin_text();

@@ -333,7 +333,7 @@ static int open_output(struct merge_job *w, struct output_file *to)
 	err = w->dirfd < 0 ? -errno : 0;
 	if (tsct_ranks_first(ranks, err, &err, sizeof(err)))
 		merge_failed(w->m->shown, err, ranks->nr == 1 ? "" :
-			     "a rank cannot open it; write to a file system of all nodes");
+			     "a rank cannot open it; write to a file system that all nodes share");
 	return err;
 }
 

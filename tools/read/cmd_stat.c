@@ -360,7 +360,7 @@ static void print_head(const struct stat_figures *s)
 	print_utc(s);
 	print_nodes(rec);
 	if (s->filtered)
-		printf("%-10s %" PRIu64 " events; the figures of events are of these\n",
+		printf("%-10s %" PRIu64 " events; only these are in the figures of events\n",
 		       "selected", (uint64_t)s->events);
 }
 

@@ -30,8 +30,8 @@ static const struct argp_option options[] = {
 	{ "cgroup", TEXT(cgroup), "DIR", 0, "record kernel events only of threads in this "
 	  "cgroup and those below it", 0 },
 	{ "cpu", RECORD_KEY_CPU, "LIST", 0, "record kernel events only on these CPUs: 0-3,8", 0 },
-	{ "where", RECORD_KEY_WHERE, "CONDITION", 0, "record only events whose field has a "
-	  "value: ""'ret < 0', 'sys_openat:flags & 0x40'; joined by &&; may be repeated", 0 },
+	{ "where", RECORD_KEY_WHERE, "CONDITION", 0, "record only events whose fields satisfy "
+	  "a condition: 'ret < 0', 'sys_openat:flags & 0x40'; joined by &&; may be repeated", 0 },
 	{ "rate-limit", RECORD_KEY_RATE_LIMIT, "N[/s]", 0, "record at most N events of each kernel "
 	  "event in a second, and count the others", 0 },
 	{ "stack", KEY_STACK, "EVENTS", OPTION_ARG_OPTIONAL, "record the stacks, of the "
@@ -47,7 +47,7 @@ static const struct argp_option options[] = {
 	{ "control", KEY_CONTROL, "IN,OUT", OPTION_HIDDEN, NULL, 0 },
 	{ "live", FLAG(live), NULL, OPTION_HIDDEN, NULL, 0 },
 	{ "create", FLAG(create), NULL, 0, "create the channels of -c that do not exist, "
-	  "although others have similar names", 0 },
+	  "even if others have similar names", 0 },
 	{ "events", TEXT(patterns), "PATTERNS", 0, "enable these typed events in "
 	  "CMD: 'job_*,-job_poll' (default: $TSCTRACE_EVENTS, or all)", 0 },
 	{ "mpi", KEY_MPI, "openmpi|mpich", 0, "record calls of MPI in CMD, which "

@@ -103,7 +103,7 @@ int node_history_open(const char *dir, const __u8 *boot, struct tsct_history **r
 				"another directory", path);
 	if (err == -ENODATA && !found.foreign_files)
 		return ctl_fail(EXIT_FAILED, "%s: nothing is recorded of %s; 'trace-ctl time"
-				" --list' prints the boots of which something is", path,
+				" --list' prints the recorded boots", path,
 				boot && memcmp(boot, present, 16) ? "that boot" : "this boot");
 	if (err)
 		return ctl_fail(EXIT_FAILED, "%s: %s", path, why);
@@ -128,7 +128,7 @@ const char *node_history_reason(int err)
 	case -ERANGE:
 		return "before all that is recorded of this boot";
 	case -EOVERFLOW:
-		return "after all that is recorded of this boot, and that still holds";
+		return "after all that is recorded of this boot and is still valid";
 	case -ENODATA:
 		return "nothing is known of that time: no daemon ran, or the clock was disrupted";
 	case -ENOENT:

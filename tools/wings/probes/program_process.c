@@ -46,9 +46,9 @@ static int check_mapping(const char *path, pid_t pid, const char *range, const c
 		if (name[len] || is_same_file(found, path))
 			return 0;
 	}
-	return bpf_errors_fail(-ENOENT, "%s: process %d runs another %s of this path, "
+	return bpf_errors_fail(-ENOENT, "%s: process %d runs another %s with this path, "
 			       "whose events would not be recorded; use FILE=%s", path, pid,
-			       name[len] ? "(deleted) file" : "file, of its mount namespace,",
+			       name[len] ? "(deleted) file" : "file of its mount namespace",
 			       found);
 }
 
