@@ -23,7 +23,7 @@ struct comm_answer {
 };
 
 struct comm_match {
-	const char *dir, **names;	/* names: with wildcards */
+	const char *dir, **names;	/* recording; arguments of --comm, with wildcards */
 	__u32 nr_names;
 	struct tsct_identity identity;
 	struct comm_answer cache[1 << CACHE_BITS];

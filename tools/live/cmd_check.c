@@ -20,7 +20,7 @@ struct check_report {
 	bool json;
 	bool run;			/* option --run: compare the CPUs' counters now */
 	const char *by;			/* place of the comparison: "module" or "user space" */
-	const char *why;		/* reason why it was not the module, or "" */
+	const char *why;		/* reason for a comparison in user space, or "" */
 	struct tsct_check result;
 	struct tsct_cpu_check table[TSCT_CPUS_MAX];
 	double cycles_per_ns;		/* TSC cycles per ns; 0: unknown */

@@ -23,7 +23,7 @@ struct status_report {
 	char chosen_why[256];		/* reason why no provider is usable, or "" */
 	/* name of the counter that time stamps are read from, and the reason for its use */
 	char source_why[256];
-	/* why kernel events are unavailable; why they are recorded without the module; or NULL */
+	/* reasons why kernel events are unavailable, or are recorded without the module; or NULL */
 	const char *kernel_why, *module_why;
 	/* path of the socket of a recorder that has a flight recorder of kernel events, or "" */
 	char recorder[512];

@@ -28,7 +28,7 @@ struct span_group {
 	char by[BY_MAX];		/* value of `by` as text */
 	struct tsct_histogram lengths;	/* lengths of the spans whose length is known, ns */
 	__u64 why[TSCT_SPAN_WHYS];	/* number of spans by reason */
-	struct slow_span slow[SLOWEST];	/* the longest first */
+	struct slow_span slow[SLOWEST];	/* the longest spans, in descending order */
 	unsigned int nr_slow;
 };
 

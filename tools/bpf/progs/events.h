@@ -146,7 +146,7 @@ struct second_runs {	/* see kernel.bpf.c */
 	u64 exit;
 };
 
-/* Number of call numbers. The map `calls` has the 64-bit calls, then the 32-bit calls. */
+/* All call numbers are lower. The map `calls` has the 64-bit calls, then the 32-bit calls. */
 #define CALLS_MAX	1024
 /* The same values as in lib/syscalls/syscalls.h. SYSCALL_ID_*: flag in an event's ID: the event has
  * a stack or, at a call's end, strings. STRING_*: text for a string that is NULL or unreadable. */
@@ -319,7 +319,7 @@ struct kernel_filter {
 	/* inode number and level of the recorder's pid namespace; 0: the initial namespace */
 	u32 self_pid_ns, self_level;
 	u8 all_processes;	/* 1: all processes; 0: those in the map `tracked` */
-	u8 by_cpu;		/* only CPUs in `cpus` */
+	u8 by_cpu;		/* 1: record only events on the CPUs in `cpus` */
 	u8 by_name;		/* 1: record only threads with the name `name` */
 	u8 by_cgroup;		/* 1: record only threads in the cgroup of the map `cgroup` */
 	u64 name[2];		/* characters, padded with NULs */

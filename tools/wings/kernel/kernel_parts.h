@@ -212,7 +212,7 @@ struct tasks_bpf;
 int task_source_find_self(const struct bpf_shared *shared, struct kernel_filter *filter);
 
 /*
- * Tracks the processes @roots and their descendants. Reports the present threads, and later
+ * Tracks the processes @roots and their descendants. Reports the current threads, and later
  * changes of threads, for the statedump. The caller destroys *ret_tasks, even after an error.
  */
 int task_source_open(const struct bpf_shared *shared, const pid_t *roots,

@@ -132,8 +132,8 @@ int BPF_PROG(report_cgroup, struct cgroup *made, const char *path)
 	return 0;
 }
 
-/* Reports the present threads. Runs once, after the programs above were attached, so
- * that no thread is missed. */
+/* Reports all existing threads. Runs once, after the programs above were attached, so that no
+ * thread is missed. */
 SEC("iter/task")
 int report_all(struct bpf_iter__task *it)
 {

@@ -144,10 +144,10 @@ int probe_functions_check(void);
 struct program_file;		/* an ELF file and its symbols */
 
 struct program_symbol {
-	char *name;		/* without its version */
+	char *name;		/* name without @VERSION */
 	uint64_t address;	/* as nm prints it */
 	unsigned int type;	/* STT_FUNC, STT_GNU_IFUNC or STT_OBJECT */
-	bool is_defined;	/* in this file */
+	bool is_defined;	/* the symbol is defined in this file */
 	bool is_old;		/* the name's default version is another symbol */
 };
 

@@ -17,13 +17,13 @@
 #include "tools/common/near_name.h"
 
 #define VERSION_HIDDEN	0x8000	/* in .gnu.version: the symbol is not the default version */
-#define NAMES_SHOWN	8	/* in messages, at most */
+#define NAMES_SHOWN	8	/* maximum number of names in a message */
 
 struct program_file {
 	const char *path;
 	int fd;
 	Elf *elf;
-	struct program_symbol *symbols;	/* by name, then default versions first, then by address */
+	struct program_symbol *symbols;	/* sorted by compare_symbols() */
 	size_t nr;
 	size_t nr_functions;	/* number of symbols that are functions */
 	bool has_symtab;	/* the file also names functions that are not exported */
@@ -361,7 +361,7 @@ static int explain_missing(const struct program_file *file, const char *name)
 		    "prints all", file->path, name);
 }
 
-/* Finds the function with the name @name and, unless @address is 0, at @address. */
+/* Finds the function with the name @name and, unless @address is 0, the address @address. */
 static int find_symbol(const struct program_file *file, const char *name, uint64_t address,
 		       const struct program_symbol **ret)
 {

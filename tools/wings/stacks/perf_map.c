@@ -32,10 +32,10 @@ struct perf_map {
 	struct stat file;
 	off_t read_to;		/* offset of the end of the last line that was read */
 	char tail[32];		/* bytes before read_to, which change if the file was rewritten */
-	struct perf_symbol *symbols;	/* by begin */
+	struct perf_symbol *symbols;	/* sorted by `begin` */
 	__u32 nr;
 	size_t room;
-	char *names;		/* each with a NUL */
+	char *names;		/* names of the symbols, each with a NUL */
 	__u32 names_len;
 	size_t names_room;
 	__u64 used;		/* value of `uses` at the last use */
@@ -215,7 +215,7 @@ static const struct perf_symbol *search_symbol(const struct perf_map *m, __u64 a
 
 /* ---- interface ------------------------------------------------------------- */
 
-/* Returns the element of a process. A new process replaces the process used longest ago. */
+/* Returns the element of a process. A new process replaces the least recently used one. */
 static struct perf_map *get_map(struct tsct_perf_maps *maps, __u32 tgid)
 {
 	struct perf_map *m, *oldest = maps->maps;

@@ -67,14 +67,14 @@ struct code_mapping {
 
 struct record_stacks {
 	char *kallsyms;		/* text of /proc/kallsyms, to which the symbols point */
-	struct kernel_symbol *symbols;	/* by address */
+	struct kernel_symbol *symbols;	/* sorted by address */
 	__u32 nr_symbols;
 	struct image *images;
 	__u32 nr_images;
 	unsigned int nr_kept;
 	char **programs;	/* paths of executed files that were not opened yet */
 	__u32 nr_programs;
-	struct code_mapping *mappings;	/* of the process mapped_tgid */
+	struct code_mapping *mappings;	/* mappings of the process mapped_tgid */
 	__u32 nr_mappings;
 	__u32 mapped_tgid;
 	__u64 mapped_ns;	/* time at which the mappings were read, CLOCK_MONOTONIC, ns */
@@ -84,8 +84,8 @@ struct record_stacks {
 	struct tsct_index stacks, frames;
 	__u32 *numbers;		/* number of each frame in `frames`, with the same index */
 	__u32 nr_frames;	/* frames that have a number */
-	__u64 seed;		/* random start of keys */
-	struct tsct_symbolizer *symbolizer;	/* or NULL */
+	__u64 seed;		/* random seed of the hashes */
+	struct tsct_symbolizer *symbolizer;	/* NULL: out of memory */
 	struct tsct_perf_maps *perf_maps;
 };
 
@@ -654,7 +654,8 @@ void record_stacks_take(struct record_session *s, __u64 cycles, const void *payl
 
 void record_stacks_exec(struct record_stacks *st, const char *filename)
 {
-	/* A path that is relative to another directory gives a file with another build id here. */
+	/* If the path is relative to another directory, this may find another file, which has
+	 * another build id and thus is not used. */
 	char *path = st ? realpath(filename, NULL) : NULL;
 	bool known = !path;
 	size_t i;

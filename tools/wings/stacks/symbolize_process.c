@@ -34,7 +34,7 @@
 
 /* A function, or another named place in the code */
 struct symbol {
-	__u64 address;		/* as in the ELF file, where the load address is 0 */
+	__u64 address;		/* address in the ELF file, for the load address 0 */
 	__u64 size;		/* bytes; 0: unknown */
 	const char *name;	/* libdwfl owns the text */
 };
@@ -44,7 +44,7 @@ struct symbol_table {
 	char build_id[TSCT_BUILD_ID_TEXT];
 	Dwfl *dwfl;
 	Dwfl_Module *module;	/* NULL: no such ELF file */
-	struct symbol *symbols;	/* by address */
+	struct symbol *symbols;	/* sorted by address */
 	size_t nr;
 	char *(*demangle)(const char *name, char *to, size_t *size, int *status);
 };
@@ -232,7 +232,7 @@ static int limit_memory(void)
 	for (fd = SYMBOLIZE_FILE_FD; fd <= SYMBOLIZE_DEBUG_FD; fd++) {
 		if (fstat(fd, &st))
 			continue;
-		stored = 4 * 512 * (rlim_t)st.st_blocks; /* 4: the file system may compress */
+		stored = 4 * 512 * (rlim_t)st.st_blocks; /* times 4: for compressed files */
 		size += (rlim_t)st.st_size < stored ? (rlim_t)st.st_size : stored;
 	}
 #ifdef __SANITIZE_ADDRESS__
