@@ -133,10 +133,8 @@ static ssize_t write_all(void *, const char *text, size_t len)
 	return (ssize_t)done;
 }
 
-/*
- * Fails if output could not be written, except to a pipe that was closed. Registered
- * with atexit(), because argp calls exit() after it prints help.
- */
+/* Ends trace-ctl with EXIT_FAILED if output could not be written, except to a closed pipe.
+ * Registered with atexit(), because argp calls exit() after it prints help. */
 static void check_stdout(void)
 {
 	fflush(stdout);
@@ -162,10 +160,8 @@ static void replace_stdout(void)
 	atexit(check_stdout);
 }
 
-/*
- * Opens /dev/null on each of the descriptors 0 to 2 that is closed. Otherwise a file that
- * a command opens would get such a number, and printf() would write into that file.
- */
+/* Opens /dev/null on each of the descriptors 0 to 2 that is closed. Otherwise a file that a
+ * command opens would get such a number, and printf() would write into that file. */
 static void reserve_standard_fds(void)
 {
 	int fd;

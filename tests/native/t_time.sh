@@ -112,7 +112,7 @@ now=$(clocks read | sed -n 's/^monotonic \([0-9]*\) .*/\1/p')
 run_shows 0 "^$now realtime .* extrapolated" time "$now"
 : >"$work/step"
 export FAKE_STEP=$work/step LD_PRELOAD=$helpers/fakeclock.so
-run_says 1 "$now: after all that is recorded of this boot, and that still holds" time "$now"
+run_says 1 "$now: after all that is recorded of this boot and is still valid" time "$now"
 run 0 time "$(clocks one monotonic "$work/seen")"
 unset FAKE_STEP LD_PRELOAD
 ok "the clock was set after the daemon's end"

@@ -91,7 +91,7 @@ static bool is_log_noise(const char *line)
 {
 	static const char *const starts[] = {
 		"libbpf: failed to load", "libbpf: prog '", "libbpf: -- ",
-		"libbpf: permission error while running as root",	/* guesses at a limit */
+		"libbpf: permission error while running as root",	/* suggests 'ulimit -l' */
 		"-- END PROG", "-- BEGIN PROG", "processed ", "\n",
 	};
 	size_t i;
@@ -143,8 +143,8 @@ static bool is_loaded(enum bpf_attach_type attach, const char *function)
 	return fd >= 0;
 }
 
-/* Returns the release of a kernel before 6.1, in a static buffer, or NULL. Some of these kernels
- * (RHEL 9) have all that the programs need, so an old release alone is no error. */
+/* Returns the release of a kernel before 6.1, in a static buffer; NULL: 6.1 or later. Some older
+ * kernels (RHEL 9) have backports of all that the programs need, so an old release is no error. */
 static const char *old_release(void)
 {
 	static struct utsname name;

@@ -20,7 +20,7 @@ const struct built_in built_ins[NR_BUILT_IN] = {
 	  "a new thread becomes runnable for the first time", false },
 	{ "sched_migrate_task", "sched", TSCT_KIND_INSTANT,
 	  EVENT_TEXT(SCHED_MIGRATE_TASK_FIELDS),
-	  "a thread gets into the queue of another CPU", false },
+	  "a thread moves to the run queue of another CPU", false },
 	{ "sched_process_fork", "sched", TSCT_KIND_INSTANT,
 	  EVENT_TEXT(SCHED_PROCESS_FORK_FIELDS),
 	  "a thread makes a new thread or process", false },

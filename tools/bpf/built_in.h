@@ -36,10 +36,8 @@ bool built_in_matches(const char *patterns, const char *name, const char *other)
  * @patterns: `stacks` of struct kernel_select */
 bool built_in_has_stack(const char *patterns, const char *name, const char *other);
 
-/*
- * Makes the conditions of @list on those built-in events from @first to @last that have
- * an ID in @ids. Returns the number of conditions, or -errno.
- */
+/* Makes the conditions of @list on the built-in events from @first to @last. @ids: ID of each
+ * event; 0: the event is not recorded. Returns the number of conditions, or -errno. */
 int built_in_where(struct where_list *list, int first, int last, const int *ids,
 		   struct where_condition *conditions);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The probes of a kernel source: places in the kernel or in programs where an event is recorded;
- * a text names each place. The wing `probes` defines these functions: without this wing,
+ * The probes of a kernel source: places in the kernel or in programs where an event is recorded.
+ * A text names each place. The wing `probes` defines these functions: without this wing,
  * probe_set_add is NULL, and there is no set of probes. Only one thread changes and frees a set.
  */
 #ifndef TSCT_TOOLS_PROBE_SET_H
@@ -35,8 +35,8 @@ static inline bool probe_is_probe(const char *text)
 TSCT_WING int probe_set_add(struct probe_set **set, const char *text,
 			    unsigned int *ret_built_in);
 
-/* Checks that no process of @pids uses another file with the path of a probe's file: no
- * event of such a process would be recorded. Returns 0, or -errno. */
+/* Checks that the path of a probe's file names the same file for each process of @pids: events of
+ * a process that uses another file, as in a container, are not recorded. Returns 0 or -errno. */
 TSCT_WING int probe_set_check_processes(const struct probe_set *set, const pid_t *pids,
 					unsigned int nr);
 
@@ -55,11 +55,12 @@ TSCT_WING int probe_set_where(struct probe_set *set, struct where_list *list);
 TSCT_WING int probe_set_attach(struct probe_set *set, struct tsct_channel *channel,
 			       const struct bpf_shared *shared, const char *stacks);
 
-/* Do for the probes what the functions kernel_source_*() of the same names do */
+/* missed, counts_missed: as in struct kernel_figures, for the set's probes */
 TSCT_WING unsigned long probe_set_missed(const struct probe_set *set);
 TSCT_WING bool probe_set_counts_missed(const struct probe_set *set);
 /* Returns true if the set has a probe of the kernel, whose events may occur in interrupts. */
 TSCT_WING bool probe_set_in_interrupts(const struct probe_set *set);
+/* Like kernel_source_limited(), for the set's probes */
 TSCT_WING void probe_set_limited(const struct probe_set *set, take_dropped *take,
 				 void *context);
 

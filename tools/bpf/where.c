@@ -30,8 +30,8 @@ static const char *skip_blanks(const char *at)
 
 static int fail_syntax(const char *at)
 {
-	return bpf_errors_fail(-EINVAL, "'%s': not a condition; use [EVENT:]FIELD OP VALUE, joined by "
-		 "&&, or, on one field, by ||, with == != < <= > >= or & (bits): 'ret < 0', "
+	return bpf_errors_fail(-EINVAL, "'%s': not a condition; use [EVENT:]FIELD OP VALUE, joined"
+		 " by &&, or, on one field, by ||, with == != < <= > >= or & (bits): 'ret < 0', "
 		 "'sys_openat:flags & O_CREAT'", at);
 }
 
@@ -152,7 +152,8 @@ int where_parse(const char *text, struct where_list *list)
 
 	for (;;) {
 		if (list->nr == WHERE_MAX) {
-			return bpf_errors_fail(-EINVAL, "'%s': more than %d conditions", at, WHERE_MAX);
+			return bpf_errors_fail(-EINVAL, "'%s': more than %d conditions", at,
+					       WHERE_MAX);
 		}
 		where = &list->where[list->nr];
 		end = read_condition(at, where);
@@ -160,8 +161,9 @@ int where_parse(const char *text, struct where_list *list)
 			return fail_syntax(at);
 		if ((joint && *end && *joint != *end) ||
 		    (joint && *joint == '|' && !is_same_field(&where[-1], where))) {
-			return bpf_errors_fail(-EINVAL, "'%s': || joins conditions on one field; give --where "
-				 "several times for conditions that must all hold", text);
+			return bpf_errors_fail(-EINVAL, "'%s': || joins conditions on one field;"
+				 " give --where several times for conditions that must all hold",
+				 text);
 		}
 		list->nr++;
 		where->or_next = *end == '|';
@@ -214,7 +216,7 @@ static void note_fields(struct where *where, const struct tsct_event_def *def)
 	}
 }
 
-/* Returns true if an integer of @size bytes can have the value, or bits of the value. */
+/* Returns true if an integer field of @size bytes can have the value or, for &, all its bits. */
 static bool fits_field(const struct where *where, unsigned int size, bool is_signed)
 {
 	const uint64_t most = UINT64_MAX >> (64 - 8 * size);
@@ -245,7 +247,7 @@ static int apply_number(const struct where *where, const struct tsct_event_def *
 				 ", an integer, but the value is a text" : ", an integer, but the "
 				 "value is a text; for names of constants, "
 				 TSCT_WING_MISSING("strace"));
-	/* Not checked for several events: the field may be wider in another event. */
+	/* With several events, do not check: the field may be wider in another event. */
 	if (*where->event && !strpbrk(where->event, "*?[") &&
 	    !fits_field(where, type->size, c->is_signed))
 		return fail_type(where, def, type->name, ", which cannot have this value");
@@ -274,7 +276,7 @@ void where_value(const struct where *where, struct where_condition *c)
 	*c = (struct where_condition) {
 		.op = (u8)where->op, .value = where->number, .negative = where->is_negative,
 		.or_next = where->or_next,
-		/* Compares the NUL, too, unless only the beginning has to match. */
+		/* The comparison includes the NUL, unless @where is a prefix. */
 		.len = (u8)(is_prefix ? len - 1 : len + 1),
 	};
 	memcpy(c->text, where->text, is_prefix ? len - 1 : len);

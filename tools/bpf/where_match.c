@@ -15,15 +15,15 @@
 
 #define CACHE_BITS	8
 
-/* Whether a thread had one of the names, valid from the tick `from` to the tick `until` */
+/* Cached result for a thread, valid at the ticks from `from` to `until` - 1 */
 struct comm_answer {
 	__u32 node, tid;
-	__u64 from, until;	/* until: not included */
-	bool matches;
+	__u64 from, until;
+	bool matches;		/* the thread has one of the names */
 };
 
 struct comm_match {
-	const char *dir, **names;	/* names: with wildcards */
+	const char *dir, **names;	/* recording; arguments of --comm, with wildcards */
 	__u32 nr_names;
 	struct tsct_identity identity;
 	struct comm_answer cache[1 << CACHE_BITS];
@@ -52,13 +52,15 @@ static int check_name(const struct comm_match *m, const char *name)
 			near = m->identity.threads[i].name;
 	}
 	if (!m->identity.nr_threads)
-		return bpf_errors_fail(-ENOENT, "--comm %s: the recording has no names of threads", name);
-	return bpf_errors_fail(-ENOENT, "--comm %s: no thread of the recording has this name%s%s%s", name,
-			       near ? "; did you mean '" : "; 'trace-ctl stat -a' lists the threads",
-			       near ?: "", near ? "'?" : "");
+		return bpf_errors_fail(-ENOENT, "--comm %s: the recording has no names of threads",
+				       name);
+	return bpf_errors_fail(-ENOENT, "--comm %s: no thread of the recording has this name%s%s%s",
+			       name, near ? "; did you mean '" :
+			       "; 'trace-ctl stat -a' lists the threads", near ?: "",
+			       near ? "'?" : "");
 }
 
-/* Reads the names of threads that the recording has by now. */
+/* Reads all thread names that the recording has now. */
 static int comm_learn(struct comm_match *m)
 {
 	tsct_identity_free(&m->identity);
@@ -88,7 +90,8 @@ static int comm_make(struct comm_match **ret, const char *dir, const struct tsct
 	return err;
 }
 
-/* Returns true if the thread's name at @tick is one of the names; false if it is unknown. */
+/* Returns true if the thread's name at @tick is one of the names; false if it is another name,
+ * or unknown. */
 static bool comm_has(struct comm_match *m, __u32 node, __u32 tid, __u64 tick)
 {
 	struct comm_answer *a = &m->cache[(tid + node) % (1 << CACHE_BITS)];
@@ -126,7 +129,8 @@ const char *tsct_where_check(const char *text)
 	return where_parse(text, &list) ? bpf_errors_why() : NULL;
 }
 
-/* Finds out whether a condition applies to selected events. Returns 0 or -ENOENT. */
+/* Checks that a condition applies to a selected event. Returns 0, or -ENOENT with the reason in
+ * bpf_errors_why(). */
 static int find_events(struct where *where, const struct tsct_selection *sel)
 {
 	struct where_condition condition;
@@ -146,8 +150,8 @@ static int find_events(struct where *where, const struct tsct_selection *sel)
 	if (err) /* The field has a type that cannot be compared with the condition's value. */
 		return err;
 	if (*where->event && !where->is_event_known)
-		return bpf_errors_fail(-ENOENT, "%s: no selected event has this name; 'trace-ctl stat'"
-				       " lists the events", where->event);
+		return bpf_errors_fail(-ENOENT, "%s: no selected event has this name; 'trace-ctl"
+				       " stat' lists the events", where->event);
 	return bpf_errors_fail(-ENOENT, "%s%s%s: no selected event has this field%s%s%s%s%s",
 			       where->event, *where->event ? ":" : "", where->field,
 			       *where->fields ? "; there are " : "", where->fields,
@@ -187,7 +191,7 @@ bool tsct_where_has_thread(struct tsct_where *w, __u32 node, __u32 tid, __u64 ti
 	return !w || !w->comms || comm_has(w->comms, node, tid, tick);
 }
 
-/* Compares integers; fields and values may be of 64 bits with or without a sign. */
+/* Compares integers. 128 bits hold both signed and unsigned integers of 64 bits. */
 static bool compare(__int128 field, enum where_op op, __int128 value)
 {
 	switch (op) {
@@ -239,7 +243,7 @@ bool tsct_where_matches(struct tsct_where *w, const struct tsct_trace_event *e,
 	if (w->comms && !comm_has(w->comms, e->node, e->tid, e->tick))
 		return false;
 	while (where < last) {
-		/* Alternatives follow each other. */
+		/* Conditions joined by || follow each other. */
 		for (any = false; ; where++) {
 			any |= holds(where, e) || holds(where, end);
 			if (!where->or_next)

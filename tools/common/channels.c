@@ -210,8 +210,7 @@ int channel_list_read(struct channel_list *all)
 				append_channel(all, i, &info);
 		}
 		if (err == -ENOENT || err == -ENODEV)
-			continue;	/* the list is complete, or this provider does
-					 * not answer */
+			continue;	/* end of the list; this provider does not answer */
 		ctl_error("provider %s: cannot list its channels: %s",
 			  channel_provider_names[i], strerror(-err));
 		if (err == -ENOMEM)

@@ -45,7 +45,8 @@ int provider_request(struct provider_connection *p, unsigned int cmd, void *arg)
 /* Largest length of the parent directory's path, bytes: the path of a socket has a limit */
 #define RECORDER_PARENT_MAX	72
 
-/* Parent directories. A recorder makes its directory in the first writable parent */
+/* Gets the parent directories, in the order in which a recorder tries them; NULL: the environment
+ * variable is not set */
 #define RECORDER_PARENTS	3
 void channel_recorder_parents(const char *ret_dirs[RECORDER_PARENTS]);
 

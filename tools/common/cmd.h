@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The commands of trace-ctl. A command exists if the file with its COMMAND() is linked; no
- * other file names the command. */
+/* The commands of trace-ctl. To add a command, link a file with COMMAND(). */
 #ifndef CMD_H
 #define CMD_H
 

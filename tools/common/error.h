@@ -21,8 +21,8 @@ int ctl_fail(int ret, const char *format, ...);
 __attribute__((format(printf, 2, 0)))
 void ctl_error_to(FILE *to, const char *format, va_list args);
 
-/* Print a message in parts: ctl_error_start() returns a stream to which the caller writes the text;
- * ctl_error_finish() prints the text. Only one thread at a time may print a message in parts. */
+/* Print a message that the caller writes in parts to the stream that ctl_error_start() returns.
+ * ctl_error_finish() prints it. Only one thread at a time may do so. */
 FILE *ctl_error_start(void);
 void ctl_error_finish(void);
 

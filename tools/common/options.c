@@ -86,7 +86,8 @@ __u64 option_number(struct argp_state *state, const char *option, const char *ar
 	__u64 n = 0;
 
 	if (!tsct_digits_read_all(arg, max, &n) || n < min)
-		argp_error(state, "%s: '%s' is not a number from %llu to %llu", option, arg, min, max);
+		argp_error(state, "%s: '%s' is not a number from %llu to %llu", option, arg, min,
+			   max);
 	return n;
 }
 
@@ -202,11 +203,8 @@ static void add_name(struct argp_state *state, const char *option,
 	check_memory(state, option, tsct_filter_add(list, nr, arg));
 }
 
-/*
- * Checks the syntax of a time option, and returns @arg. The time is computed later, because
- * it may depend on the recording. tsct_filter_time() returns -EDOM for a short number, such
- * as a year, which as nanoseconds would be a time in 1970.
- */
+/* Checks the syntax of a time option, and returns @arg. The time is computed later, because it
+ * may depend on the recording. */
 static const char *check_time(struct argp_state *state, const char *option,
 			      const char *arg)
 {
@@ -221,7 +219,8 @@ static const char *check_time(struct argp_state *state, const char *option,
 	else if (err == -ERANGE)
 		argp_error(state, "%s: '%s' is out of range; use a time from 1677"
 			   " to 2262", option, arg);
-	/* -ENOTUNIQ, -ENXIO: only the recording's day decides whether this local time exists. */
+	/* -ENOTUNIQ, -ENXIO: whether a time of day occurs twice or not at all, because of daylight
+	 * saving time, depends on the day of the recording. */
 	else if (err && err != -ENOTUNIQ && err != -ENXIO)
 		argp_error(state, "%s: '%s' is not a time; use"
 			   " 2026-01-31T12:30:00.5Z, '2026-01-31 12:30', 12:30:00,"

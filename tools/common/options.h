@@ -24,12 +24,12 @@
 error_t options_parse(const struct argp *argp, int argc, char **argv, unsigned int flags,
 		      void *input);
 
-/* If not NULL, options_parse() calls this function instead of parsing. It must not return. */
+/* Function that options_parse() calls instead of parsing, and that must not return; or NULL */
 extern void (*options_describe)(const struct argp *argp);
 
 /* Parser of the options that select events, an argp child. Its input is a struct tsct_filter. */
 extern const struct argp filter_argp;
-/* The same without --where */
+/* Like filter_argp, but without the option --where */
 extern const struct argp filter_no_where_argp;
 /* Children of a command that has no children other than filter_argp */
 extern const struct argp_child filter_children[];

@@ -230,7 +230,7 @@ static int remove_one(const char *path, const struct stat *, int,
 	return 0;
 }
 
-/* Syncs and closes the file; some file systems report ENOSPC only then. */
+/* Syncs and closes the file, because some file systems report ENOSPC only in these calls. */
 static int close_file(struct output_file *o)
 {
 	int err = 0;

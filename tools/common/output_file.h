@@ -11,7 +11,7 @@
 
 struct output_file {
 	char *name;		/* name of the output after output_file_commit() */
-	char *temporary;	/* name of the output until then; NULL: `name` */
+	char *temporary;	/* name of the output until then; NULL: no temporary file */
 	bool directory;
 	FILE *file;		/* the open output file; NULL for a directory */
 };

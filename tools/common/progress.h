@@ -7,8 +7,7 @@
 #include <stdint.h>
 
 struct progress {
-	/* flag: the bar may be shown: @quiet was false, and standard error is a terminal */
-	bool on;
+	bool on;		/* the bar may be shown */
 	bool shown;		/* the bar is on the screen now */
 	/* CLOCK_MONOTONIC of progress_begin() and of the last update */
 	uint64_t begin_ns, last_ns;

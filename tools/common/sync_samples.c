@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Sync samples (exchanges with other nodes) of a recording, and a fit per source and
- * epoch */
+/* Sync samples (exchanges with other nodes) of a recording, and a fit per source and epoch */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -10,8 +9,7 @@
 #include "sync_samples.h"
 #include "view.h"
 
-/* Number of equal parts of a fit's time range. The fit's error bound is computed at the
- * ends of each part */
+/* Number of equal parts of a fit's time range. The fit's error bound is computed at their ends. */
 #define BOUND_INTERVALS	32
 
 /* ---- reading ---------------------------------------------------------------- */
@@ -72,10 +70,8 @@ double sync_samples_hz(const struct tsct_recording *rec)
 	return 0x1p56 / (double)rec->real.mult * 1e9;
 }
 
-/*
- * Gets the part of the recording, in cycles, for which series @i is used: the whole
- * recording unless the source has other series, one per epoch.
- */
+/* Gets the part of the recording, in cycles, for which series @i is used: the whole recording
+ * unless the source has other series, one per epoch. */
 static void get_span(const struct sync_samples *r, unsigned int i, __u64 *ret_from,
 		     __u64 *ret_to)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A recording's sync samples (exchanges with other nodes), and functions fitted to
- * them */
+/* A recording's sync samples (exchanges with other nodes), and functions fitted to them */
 #ifndef SYNC_SAMPLES_H
 #define SYNC_SAMPLES_H
 
@@ -21,7 +20,7 @@ struct sync_samples {
  * Prints errors and damage. Returns 0 or -errno. After an error, there is nothing to close.
  */
 int sync_samples_open(const char *dir, struct sync_samples *ret);
-/* Frees the samples and zeroes @r. Does nothing if @r is all zero already. */
+/* Frees the samples and zeroes @r. Does nothing if @r is all zero. */
 void sync_samples_close(struct sync_samples *r);
 
 /* Returns the kind of fit that the metadata names; TSCT_FIT_AUTO if this version does not
@@ -40,8 +39,8 @@ struct sync_figures {
 	struct tsct_fit fit;
 	unsigned int kept;		/* number of samples that the fit uses */
 	double bound_ns;		/* largest error bound while the series is used, ns */
-	/* deviation of this node's counter from its nominal rate, measured by the source's
-	 * time, ppm; positive: the counter is fast */
+	/* deviation of this node's counter from its nominal frequency, measured with the
+	 * source's time, ppm; positive: the counter is fast */
 	double drift_ppm;
 };
 

@@ -41,7 +41,7 @@ int view_open(const char *dir, struct tsct_trace **ret_trace)
 			err == -EACCES ? "; run as the owner of the recording or as root" : "");
 }
 
-/* From this cause of loss on: causes that damaged a file between recording and merge */
+/* The first of the causes of loss that stand for damage to a file between recording and merge */
 #define LOST_LATER	TSCT_LOSS_TRUNCATED
 #define DAMAGED_FILES_SHOWN	16
 
@@ -347,8 +347,8 @@ const char *view_bound_text(__u64 error_ns, char text[VIEW_BOUND_TEXT_MAX])
 	return text;
 }
 
-/* Returns the reason why no bound to UTC is known. @err: result of tsct_clock_utc(). NULL:
- * the reason is the errno of adjtimex(2) in @err. */
+/* Returns the reason why no bound to UTC is known; NULL: adjtimex(2) failed with @err. @err:
+ * result of tsct_clock_utc() */
 static const char *utc_unknown_why(int err)
 {
 	switch (err) {

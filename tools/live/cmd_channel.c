@@ -134,7 +134,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp argp = {
-	options, parse, "create NAME\nremove NAME|ID\nlist\nenable NAME|ID PATTERN\ndisable NAME|ID PATTERN",
+	options, parse, "create NAME\nremove NAME|ID\nlist\nenable NAME|ID PATTERN\n"
+	"disable NAME|ID PATTERN",
 	"Create channels that persist when the programs that use them have ended,"
 	" so that their last events can be read; remove them; list all channels."
 	"\vA channel is kept by the module, or by tsctraced while it runs. It"
@@ -187,9 +188,9 @@ static int print_over_limit(const struct tsct_info *info, const char *name)
 	char now[16], max[16], user[16];
 
 	return ctl_fail(EXIT_FAILED,
-			"create %s: memory limit exceeded: the channels of all users (%llu) hold %s; the"
-			" limit is %s in all and %s per user; remove channels, or make the rings"
-			" smaller with --blocks",
+			"create %s: memory limit exceeded: the channels of all users (%llu) hold"
+			" %s; the limit is %s in all and %s per user; remove channels, or make the"
+			" rings smaller with --blocks",
 			name, (unsigned long long)info->channels,
 			channel_view_bytes(info->bytes, now, sizeof(now)),
 			channel_view_bytes(info->bytes_max, max, sizeof(max)),
@@ -260,8 +261,7 @@ static int create_channel(struct channel_list *all, const struct channel_options
 
 /* ---- remove ------------------------------------------------------------ */
 
-/* Returns true if @name is the id of another user's channel, which is not in the caller's
- * list. */
+/* Returns true if @name is the id of another user's channel, which the caller's list omits. */
 static bool is_other_users(struct channel_list *all, const char *name)
 {
 	struct tsct_channel_attach arg = { .roles = TSCT_ROLE_READ };
@@ -309,8 +309,8 @@ static int remove_channel(struct channel_list *all, const struct channel_options
 	c = channel_list_find(all, w->name);
 	if (!c)
 		return EXIT_FAILED;
-	/* Require the id of another user's channel: the user may mean a channel of
-	 * root with the same name that no longer exists. */
+	/* Root must give the id of another user's channel: the name may be meant for a channel
+	 * of root that no longer exists. */
 	if (c->info.uid != geteuid() && !strcmp(c->info.name, w->name))
 		return ctl_fail(EXIT_FAILED, "remove %s: belongs to another user; to remove it,"
 				" use its id, %u", w->name, c->info.id);

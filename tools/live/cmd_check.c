@@ -18,12 +18,9 @@
 
 struct check_report {
 	bool json;
-	bool run;			/* option --run: compare the counters of all
-					 * CPUs again */
-	const char *by;			/* what compared the CPUs' counters: "module" or "user
-					 * space" */
-	const char *why;		/* why the module did not compare the CPUs'
-					 * counters, or "" */
+	bool run;			/* option --run: compare the CPUs' counters now */
+	const char *by;			/* place of the comparison: "module" or "user space" */
+	const char *why;		/* reason for a comparison in user space, or "" */
 	struct tsct_check result;
 	struct tsct_cpu_check table[TSCT_CPUS_MAX];
 	double cycles_per_ns;		/* TSC cycles per ns; 0: unknown */
@@ -31,7 +28,7 @@ struct check_report {
 
 /* ---- measurement ------------------------------------------------------- */
 
-/* Returns TSC cycles per ns, measured for 10 ms: its three digits suffice to show a skew in ns. */
+/* Returns TSC cycles per ns, measured for 10 ms: accurate enough to show a skew in ns. */
 static double measure_rate(void)
 {
 	struct timespec a, b;
@@ -72,7 +69,7 @@ static int run_check(struct check_report *c, struct provider_connection *module)
 		ctl_error("TSC_AUX cannot be read from user mode: "
 			"no thread could be started; showing the module's readings");
 	result->clocksource[sizeof(result->clocksource) - 1] = '\0';
-	/* The module names the clocksource only if it is the TSC: get other names here. */
+	/* The module reports the clocksource only if it is the TSC. Else read it from sysfs. */
 	if (!*result->clocksource) {
 		tsct_source_features(&quick);
 		memcpy(result->clocksource, quick.clocksource,

@@ -106,9 +106,9 @@ static void add_time(json_t *json, const char *text_key, const char *ns_key, int
 /* timeout of the request for the origin of cluster time, ns */
 #define ORIGIN_TIMEOUT_NS	500000000LL
 
-/* Returns the origin of cluster time: "master", "ntp" (NTP servers) or "synced-cluster" (each
- * node's CLOCK_REALTIME); null: no master, and the daemon does not answer. If the master's id
- * in the clock area is 0, requests the node's role from the daemon. */
+/* Returns the origin of cluster time: "master"; or, if the clock area has no master, by the node's
+ * role, which is requested from the daemon: "ntp" (NTP servers) or "synced-cluster" (each node's
+ * CLOCK_REALTIME); null: the daemon does not answer. */
 static json_t *cluster_origin(const struct clock_reading *r)
 {
 	json_t *peers, *origin;
@@ -173,8 +173,8 @@ static void add_epoch(json_t *json, const struct clock_reading *r)
 	json_object_set_new(json, "epoch_age_s", json_real(age_s));
 }
 
-/* Returns the growth of the time's error bound, ns/s. In holdover, when an update of the
- * clock params is overdue, another growth applies. */
+/* Returns the growth of the time's error bound, ns/s: `growth` or, if an update of the clock params
+ * is overdue, `holdover_growth`. */
 static double growth_ppb(const struct clock_reading *r)
 {
 	const struct tsct_clock_params *real = &r->state.real;
@@ -408,8 +408,8 @@ static const char *check_synced(const struct clock_options *o,
 	return why;
 }
 
-/* Waits until the clock is synchronized. Opens the clock anew for each reading,
- * because a daemon may have started or ended since the previous reading. */
+/* Waits until the clock is synchronized. Opens the clock anew for each reading, because a daemon
+ * may have started or ended since the previous one. */
 static int wait_synced(const struct clock_options *o)
 {
 	const __s64 until = tsct_monotonic_ns() + (__s64)(o->wait_s * 1e9);

@@ -225,7 +225,7 @@ static const json_t *find_source(const json_t *sources, const char *name)
 	return NULL;
 }
 
-/* Prints the sources that sent no valid answer since @before was read; returns how many. */
+/* Prints the sources that sent no valid answer since @before was read. Returns their number. */
 static size_t print_silent_sources(const json_t *before, const json_t *sources)
 {
 	const json_t *source, *then;
@@ -250,7 +250,7 @@ static size_t print_silent_sources(const json_t *before, const json_t *sources)
 	return silent;
 }
 
-/* Prints the nodes that were absent from this master's session. Returns the number of nodes. */
+/* Prints the nodes that were absent from this master's session. Returns their number. */
 static size_t print_absent_members(const json_t *participants)
 {
 	const json_t *member;
@@ -278,7 +278,7 @@ static int check_session(const json_t *before, const json_t *peers)
 	size_t silent = print_silent_sources(before, sources) +
 		print_absent_members(participants);
 
-	/* Here CLOCK_REALTIME is the cluster's time, so a session has nothing to measure. */
+	/* In this role, CLOCK_REALTIME is cluster time, so a session has nothing to measure. */
 	if (!all && !strcmp(ctl_json_string(peers, "role"), "synced-cluster"))
 		return EXIT_DONE;
 	if (!all)

@@ -21,9 +21,9 @@ struct status_report {
 	struct channel_list channels;
 	const char *chosen;		/* provider that a program uses if it starts now */
 	char chosen_why[256];		/* reason why no provider is usable, or "" */
-	/* name of the counter from which stamps are read, and the reason why it is used */
+	/* name of the counter that time stamps are read from, and the reason for its use */
 	char source_why[256];
-	/* why kernel events are unavailable; why they are recorded without the module; or NULL */
+	/* reasons why kernel events are unavailable, or are recorded without the module; or NULL */
 	const char *kernel_why, *module_why;
 	/* path of the socket of a recorder that has a flight recorder of kernel events, or "" */
 	char recorder[512];

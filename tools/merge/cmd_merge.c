@@ -21,26 +21,27 @@ enum { KEY_ALIGN = 256, KEY_INPUTS, KEY_FIT, KEY_RESOLUTION, KEY_MISSING };
 #define FLAG(member)	OPTION_FLAG(struct merge, member)
 
 static const struct argp_option options[] = {
-	{ "output", 'o', "OUT", 0, "write to OUT, a new or empty directory; if OUT ends in .otf2, recordings,"
-	  " too, are written as an OTF2 archive", 0 },
-	{ "inputs", KEY_INPUTS, "FILE", 0, "merge also the inputs that FILE names, one in a line; - is"
-	  " the standard input", 0 },
+	{ "output", 'o', "OUT", 0, "write to OUT, a new or empty directory; if OUT ends in .otf2,"
+	  " write an OTF2 archive, even if all inputs are recordings", 0 },
+	{ "inputs", KEY_INPUTS, "FILE", 0, "merge also the inputs that FILE names, one in a line;"
+	  " - is the standard input", 0 },
 	{ "fit", KEY_FIT, "KIND", 0, "recordings: kind of the function that is fitted to the sync"
 	  " samples: " TSCT_FIT_KINDS " (default: the kind that is set in each recording)", 0 },
-	{ "as-fitted", FLAG(options.as_fitted), NULL, 0, "recordings: do not shift the times of a node, even"
-	  " if its messages are received before they were sent", 0 },
+	{ "as-fitted", FLAG(options.as_fitted), NULL, 0, "recordings: do not shift the times of a"
+	  " node, even if its messages are received before they were sent", 0 },
 	{ "resolution", KEY_RESOLUTION, "HZ", 0, "recordings: write times in units of 1/HZ seconds,"
 	  " such as 10G (default: 1G, nanoseconds)", 0 },
 	{ "jobs", 'j', "N", 0, "recordings: use N threads (default: one per CPU)", 0 },
-	{ "align", KEY_ALIGN, "real|text", 0, "archives: real: align by the time of day at which each"
-	  " archive begins; text: let all archives begin at the same moment (default: real"
+	{ "align", KEY_ALIGN, "real|text", 0, "archives: real: align by the time of day at which"
+	  " each archive begins; text: let all archives begin at the same moment (default: real"
 	  " where both archives have the time of day)", 0 },
-	{ "force", FLAG(options.force), NULL, 0, "merge inputs that are refused otherwise: recordings without"
-	  " a common timeline (by each node's own clock), the same trace given twice", 0 },
-	{ "salvage", FLAG(options.salvage), NULL, 0, "keep the readable part of damaged or incomplete"
-	  " inputs", 0 },
-	{ "missing", KEY_MISSING, "NODE: WHY", 0, "recordings: say in OUT that this node ran, too,"
-	  " but has no recording there, and why; may be repeated", 0 },
+	{ "force", FLAG(options.force), NULL, 0, "merge inputs that are refused otherwise:"
+	  " recordings without a common timeline (by each node's own clock), the same trace given"
+	  " twice", 0 },
+	{ "salvage", FLAG(options.salvage), NULL, 0, "keep the readable part of damaged or"
+	  " incomplete inputs", 0 },
+	{ "missing", KEY_MISSING, "NODE: WHY", 0, "recordings: note in OUT that NODE ran, too, but"
+	  " is missing from OUT, and WHY; may be repeated", 0 },
 	{ "json", FLAG(json), NULL, 0, "print the result as JSON", 0 },
 	{ "quiet", 'q', NULL, 0, "print errors and losses only", 0 },
 	{ 0 }
@@ -73,7 +74,7 @@ static void add_input(struct argp_state *state, struct merge *m, const char *giv
 	m->nr++;
 }
 
-/* Adds the inputs that file @name lists: for thousands of names, a command line is too short. */
+/* Adds the inputs that file @name lists: a command line is too short for thousands of names. */
 static void add_named(struct argp_state *state, struct merge *m, const char *name)
 {
 	FILE *from = strcmp(name, "-") ? fopen(name, "re") : stdin;
@@ -151,8 +152,8 @@ static const struct argp argp = {
 	"Merge traces of several nodes into one. The result of recordings is a recording, with"
 	" the time of their cluster. If a TRACE is an OTF2 archive, the result is an archive,"
 	" with times of the first archive's clock."
-	"\vA TRACE is the directory of a recording, of a CTF trace such as LTTng's, or of a file"
-	" NAME.otf2 of an archive, or that file."
+	"\vA TRACE is the directory of a recording or of a CTF trace such as LTTng's, or the file"
+	" NAME.otf2 of an OTF2 archive, or the directory of that file."
 	" The exit status is 0, or 1 on failure (then OUT is not created), 2 for"
 	" wrong usage, 3 if a part of the traces is missing from OUT.",
 	children, NULL, NULL
@@ -181,8 +182,8 @@ static int find_input(struct merge_input *in)
 		return err;
 	if (!S_ISDIR(st.st_mode) &&
 	    (!S_ISREG(st.st_mode) || !tsct_has_suffix(in->given, OTF2_ANCHOR)))
-		return merge_refuse(in, -EINVAL, "not an OTF2 archive; give the directory of a recording "
-				    "or a trace, or an archive's file *" OTF2_ANCHOR);
+		return merge_refuse(in, -EINVAL, "not an OTF2 archive; give the directory of a"
+				    " recording or a trace, or an archive's file *" OTF2_ANCHOR);
 	while (S_ISDIR(st.st_mode) && len > 1 && in->given[len - 1] == '/')
 		len--;
 	in->path = strndup(in->given, len);
@@ -215,7 +216,8 @@ static bool has_kind(const struct merge *m, enum merge_kind kind)
  * each rank checks a part of them. */
 static int find_inputs(const struct merge *m)
 {
-	const uint64_t rank = m->options.ranks->rank, nr = m->options.ranks->nr, inputs = (uint64_t)m->nr;
+	const uint64_t rank = m->options.ranks->rank, nr = m->options.ranks->nr,
+		inputs = (uint64_t)m->nr;
 	struct merge_input *in;
 	uint64_t i;
 	int err = 0;
@@ -244,7 +246,8 @@ static int run_merge(const struct merge *m)
 	/* Ranks on other nodes may have read another --inputs file, or another version
 	 * of the file. */
 	if (tsct_ranks_any(m->options.ranks, tsct_ranks_max(m->options.ranks, nr) != nr)) {
-		merge_print("the ranks have different numbers of inputs; give all ranks the same");
+		merge_print("the ranks have different numbers of inputs; give all ranks the same"
+			    " inputs");
 		return EXIT_FAILED;
 	}
 	merge_begin_text();

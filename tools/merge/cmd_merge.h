@@ -38,8 +38,8 @@ struct merge {
 	bool json, quiet;
 };
 
-/* Runs the command. @ranks: processes that merge recordings together. All of them have the
- * same arguments, and return the same exit status. Rank 0 prints. */
+/* Runs the command. @ranks: processes that merge recordings together. All ranks have the same
+ * arguments, and return the same exit status. Rank 0 prints. */
 int merge_main(int argc, char **argv, const struct tsct_ranks *ranks);
 
 /* Prints an error or a remark as "trace-ctl merge: ...". */
@@ -51,17 +51,14 @@ void merge_print(const char *format, ...);
 void merge_begin_text(void);
 void merge_end_text(const struct tsct_ranks *ranks);
 
-/*
- * Prints why there is no output, and how to fix it. Returns EXIT_FAILED.
- * @what: name of the input or output that has the error
- * @why: reason of the error; "": print the text of @err
- */
+/* Prints why there is no output, and some advice. Returns EXIT_FAILED. @what: name of the input or
+ * output that has the error. @why: reason of the error; "": print the text of @err */
 int merge_failed(const char *what, int err, const char *why);
 
 /*
- * Gets the signals that interrupt a merge: SIGINT and others, unless the caller of
- * trace-ctl ignores them. They are blocked except while merge waits for a signal, so
- * that a second signal cannot interrupt the removal of an incomplete output.
+ * Gets the signals that interrupt a merge: SIGINT and others, except those that are ignored
+ * already. The caller blocks these signals and waits for them, so that a second signal cannot
+ * interrupt the removal of an incomplete output.
  */
 void merge_signals(sigset_t *ret_set);
 

@@ -55,7 +55,7 @@ static bool poll_signals(void *arg, const struct tsct_merge_progress *p)
 			      (double)p->bytes, READ_ONCE(p->events));
 	if (sigtimedwait(&w->signals, NULL, &none) <= 0)
 		return false;
-	/* Nothing is written yet: end all ranks now, as a rank may be in a long step. */
+	/* Nothing is written yet: end all ranks now, because a rank may poll only much later. */
 	if (!w->dirfd && ranks->nr > 1)
 		ranks->abort(ranks->arg, -EINTR);
 	return true;
@@ -208,14 +208,16 @@ static json_t *node_json(const struct tsct_merge *done, __u32 node, __u64 first)
 
 	return json_pack("{sI so so ss ss so so so so so sI so sb sb}",
 			 "node", r->nodes[node].same ? (json_int_t)r->nodes[node].same - 1 :
-			 (json_int_t)(first + node), "name", ctl_json_text(tsct_recording_node_name(r, node)),
+			 (json_int_t)(first + node),
+			 "name", ctl_json_text(tsct_recording_node_name(r, node)),
 			 "host", ctl_json_text(r->nodes[node].host),
 			 "how", tsct_merge_how_names[tsct_merge_how(done, node)],
 			 "fit", c->fit, "kept", tsct_json_count(c->kept),
 			 "dropped", tsct_json_count(c->dropped),
 			 "bumps", tsct_json_count(c->monotonic_fixups),
 			 "bump_max", tsct_json_count(c->fixup_max),
-			 "error_ns", c->nr_bounds ? tsct_json_count(worst_ns(r, node)) : json_null(),
+			 "error_ns", c->nr_bounds ? tsct_json_count(worst_ns(r, node)) :
+			 json_null(),
 			 "shift_ns", (json_int_t)c->shift_ns,
 			 "residual_ns", c->has_residual ?
 			 json_real((double)c->residual_ps / 1e3) : json_null(),
@@ -331,7 +333,7 @@ static int open_output(struct merge_job *w, struct output_file *to)
 	err = w->dirfd < 0 ? -errno : 0;
 	if (tsct_ranks_first(ranks, err, &err, sizeof(err)))
 		merge_failed(w->m->shown, err, ranks->nr == 1 ? "" :
-			     "a rank cannot open it; write to a file system of all nodes");
+			     "a rank cannot open it; write to a file system that all nodes share");
 	return err;
 }
 

@@ -22,8 +22,8 @@
 
 /* ---- options ----------------------------------------------------------- */
 
-enum { KEY_UTC = 256, KEY_RAW, KEY_RELATIVE, KEY_DELTA, KEY_TAIL, KEY_ERROR, KEY_COLOUR, KEY_STAMPS,
-       KEY_NAMES };
+enum { KEY_UTC = 256, KEY_RAW, KEY_RELATIVE, KEY_DELTA, KEY_TAIL, KEY_ERROR, KEY_COLOUR,
+       KEY_STAMPS, KEY_NAMES };
 
 static const struct argp_option options[] = {
 	{ "utc", KEY_UTC, NULL, 0, "print date and time in UTC (default: local time of day)", 0 },
@@ -35,8 +35,8 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "relative", KEY_RELATIVE, NULL, 0, "print seconds since the recording's begin", 0 },
 	{ "delta", KEY_DELTA, NULL, 0, "print the time since the previous line, in seconds", 0 },
-	{ "error", KEY_ERROR, "common|clock|utc", OPTION_ARG_OPTIONAL, "print the error bound of each time:"
-	  " common (against the common time of all nodes; the default), clock (against"
+	{ "error", KEY_ERROR, "common|clock|utc", OPTION_ARG_OPTIONAL, "print the error bound of"
+	  " each time: common (against the common time of all nodes; the default), clock (against"
 	  " the node's CLOCK_REALTIME) or utc", 0 },
 	{ "names", KEY_NAMES, NULL, 0, "print the names of threads, too", 0 },
 	{ "follow", 'f', NULL, 0, "follow a recording that is being written, until"
@@ -50,8 +50,8 @@ static const struct argp_option options[] = {
 	  " with the time of its begin, its result and its duration in seconds; the line is"
 	  " at the place of the call's end", 0 },
 	{ "json", OPTION_FLAG(struct dump, json), NULL, 0, "print one JSON object per line", 0 },
-	{ "color", KEY_COLOUR, "auto|always|never", OPTION_ARG_OPTIONAL, "print in colour: auto (on a"
-	  " terminal, unless NO_COLOR is set), always or never", 0 },
+	{ "color", KEY_COLOUR, "auto|always|never", OPTION_ARG_OPTIONAL, "print in colour: auto"
+	  " (on a terminal, unless NO_COLOR is set), always or never", 0 },
 	{ "colour", KEY_COLOUR, NULL, OPTION_ALIAS | OPTION_HIDDEN, NULL, 0 },
 	{ 0 }
 };
@@ -140,7 +140,7 @@ static unsigned int items_of(const struct dump *d)
 	return TSCT_TRACE_EVENTS | (d->sync ? TSCT_TRACE_SAMPLES : 0);
 }
 
-/* Returns true if the filter names what only sync samples have, and --sync was not given. */
+/* Returns true if the filter matches sync samples, which need --sync, and --sync was not given. */
 static bool is_sync_missing(const struct dump *d)
 {
 	struct tsct_selection all;
@@ -215,10 +215,8 @@ static int show_wanted(struct dump *d, const struct tsct_trace_event *e)
 	return show(d, e, ns) ?: d->shown < d->limit;
 }
 
-/*
- * Computes the unique stamp of an event. Called for all events, because the events
- * that the filter leaves out also count in the number of an event within its tick.
- */
+/* Computes the unique stamp of an event. Called also for events that the filter omits, because
+ * a stamp has the number of the event among all events of its tick. */
 static void stamp_event(struct dump *d, const struct tsct_trace_event *e)
 {
 	tsct_unique_stamps_next(&d->unique, e, &d->stamp);
@@ -231,16 +229,16 @@ static void stamp_event(struct dump *d, const struct tsct_trace_event *e)
 		  e->cpu);
 }
 
-/* Reads the threads' names and processes from the statedump. If it cannot be read, lines
- * have only the threads' IDs. */
+/* Reads the threads' names and processes from the statedump. After an error, lines have only the
+ * threads' IDs. */
 static void read_identity(struct dump *d)
 {
 	tsct_identity_free(&d->identity);
 	tsct_identity_read(d->dir, &d->identity);
 }
 
-/* Waits until a followed recording grows. A signal that ends the program ends the wait,
- * even if it came before. Returns 1, 0 if the output failed, or -errno. */
+/* Waits until a followed recording grows. Returns 1; 0: the output failed; -EINTR: a signal that
+ * ends the program was received before or during the wait; or another -errno. */
 static int wait_for_more(struct dump *d)
 {
 	sigset_t stop, old;
@@ -347,7 +345,7 @@ static int dump_all(struct dump *d)
 	d->lines.selection = &d->selection;
 	d->lines.colour = is_coloured(d->colour);
 	d->lines.unique = &d->stamp;
-	/* Prints the error bound of each event if times are not exact. */
+	/* If events have only the time of their packet, print the error bound of each event. */
 	d->lines.error |= tsct_recording_is_untimed(d->rec);
 	if (d->json || d->strace || d->lines.put_name)
 		read_identity(d);

@@ -72,7 +72,7 @@ static const struct argp argp = {
 struct last_event {
 	__u64 tick;
 	__u64 run;		/* number of earlier events of the same tick */
-	bool any;		/* whether any event was read */
+	bool any;		/* an event was read */
 };
 
 /* Allocates the table with the event counts of a stream: one entry for each event definition.
@@ -118,7 +118,7 @@ static int count_events(struct stat_figures *s)
 	if (!lasts)
 		return -ENOMEM;
 	while ((e = tsct_trace_step(s->trace, &ret))) {
-		/* The states of threads are made of all events, without the filter. */
+		/* The states of threads are computed from all events, without the filter. */
 		err = s->states ? stat_states_note(s, e) : 0;
 		if (!err && s->filtered && !tsct_selection_has_at(&s->selection, e))
 			continue;
@@ -360,7 +360,7 @@ static void print_head(const struct stat_figures *s)
 	print_utc(s);
 	print_nodes(rec);
 	if (s->filtered)
-		printf("%-10s %" PRIu64 " events; the figures of events are of these\n",
+		printf("%-10s %" PRIu64 " events; only these are in the figures of events\n",
 		       "selected", (uint64_t)s->events);
 }
 
@@ -440,8 +440,8 @@ static int cmd_stat(int argc, char **argv)
 	}
 	s.rec = tsct_trace_recording(s.trace);
 	s.filtered = tsct_filter_selects(&s.filter);
-	if (tsct_selection_make(&s.selection, &s.filter, s.rec, s.dir, TSCT_TRACE_EVENTS, false, why,
-				sizeof(why))) {
+	if (tsct_selection_make(&s.selection, &s.filter, s.rec, s.dir, TSCT_TRACE_EVENTS, false,
+				why, sizeof(why))) {
 		ctl_error("%s", why);
 		goto free_selection;
 	}

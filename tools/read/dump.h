@@ -38,7 +38,7 @@ struct dump {
 	__u64 shown;
 	/* latest tick read so far; number of events read after one with a later tick */
 	__u64 last, late;
-	bool enough;			/* no later event is selected */
+	bool enough;			/* no later event is to be printed */
 	char why[256];
 };
 
@@ -75,8 +75,8 @@ TSCT_WING int dump_tail_start(struct dump *d, unsigned int items);
  * recording have changed. Returns 0 or -errno. */
 TSCT_WING int dump_calls_start(struct dump *d);
 
-/* Ends the lines of calls that may have ended before event @e unrecorded. Call it for every
- * event, including events that are not of calls or not shown. Returns 0 or -ENOMEM. */
+/* Ends the lines of calls whose end may have been lost before event @e. Call it for every event,
+ * also for events that are not of calls or not shown. Returns 0 or -ENOMEM. */
 TSCT_WING int dump_calls_pass(struct dump *d, const struct tsct_trace_event *e, bool shown);
 
 /* Adds an event to the lines of calls. @call: the event's system call, or NULL. Returns 0, 1
@@ -84,8 +84,8 @@ TSCT_WING int dump_calls_pass(struct dump *d, const struct tsct_trace_event *e, 
 TSCT_WING int dump_call_add(struct dump *d, const struct tsct_syscall *call,
 		  const struct tsct_trace_event *e, __s64 ns);
 
-/* Writes a member of JSON with those fields of a call that are shown as text, such as names of
- * flags. Returns the end of the text. */
+/* Writes a JSON member with the fields of a call that are shown as text, such as names of flags.
+ * Returns the end of the text. */
 TSCT_WING char *dump_call_json(char *at, const struct tsct_syscall *call,
 			       const struct tsct_trace_event *e);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Writes events as lines of JSON, without jansson: making jansson's objects would take
- * most of the time. */
+/* Writes events as lines of JSON, without jansson, whose objects would take most of the time. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +61,7 @@ static char *put_unique(char *at, const struct tsct_unique_stamps_item *u)
 	if (!u->known)
 		return put(at, "null");
 	at = put_integer(at, "{\"segment\":", (__s64)u->segment);
-	/* 64 bits as text, because many readers of JSON have only signed integers. */
+	/* Write 64 bits as text, because many readers of JSON have only signed integers. */
 	at = tsct_digits_unsigned(put(at, ",\"stamp\":\""), u->stamp.bits);
 	at = put_integer(at, "\",\"tick\":", (__s64)tsct_stamp_tick(u->stamp));
 	at = put_integer(at, ",\"event\":", (__s64)tsct_stamp_event(u->stamp));

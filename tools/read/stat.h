@@ -58,10 +58,10 @@ struct stat_figures {
 	/* event counts: [stream][event id - TSCT_ID_FIRST] */
 	struct tally **by_event;
 	struct tsct_histogram errors;	/* error bounds of the events that have one, ns */
-	__u64 nr_unbound;		/* number of the other events */
-	struct stat_threads *threads;	/* NULL: no wing threads */
-	struct stat_states *states;	/* NULL: not asked for */
-	/* wait states of MPI calls; NULL: no wing mpi, or no events of MPI */
+	__u64 nr_unbound;		/* number of events without an error bound */
+	struct stat_threads *threads;	/* NULL: without the wing `threads` */
+	struct stat_states *states;	/* NULL: without --threads */
+	/* wait states of MPI calls; NULL: without the wing `mpi`, or no events of MPI */
 	struct tsct_mpi_waits *waits;
 	struct sync_samples sync;	/* sync samples; all zero: none recorded */
 };
@@ -130,7 +130,8 @@ __u64 stat_statedump_lost(const struct stat_figures *s);
 struct stat_list {
 	const struct tsct_column *columns;
 	unsigned int nr;
-	const char *name;	/* key of the column with "3 others", the sum; NULL: no sum */
+	const char *name;	/* key of the column in which the row of sums has its name, "3
+				 * others"; NULL: no row of sums */
 	__u32 top;		/* default number of rows */
 };
 
@@ -138,7 +139,7 @@ struct stat_list {
 	{ .columns = list_columns, .nr = sizeof(list_columns) / sizeof(*(list_columns)), \
 	  .name = list_name, .top = list_top }
 
-/* Prints @rows as a table. @more: NULL, or a row that is only added to the sum "others". */
+/* Prints @rows as a table, and returns the table. @more: NULL, or a row for the sums only */
 struct tsct_table stat_list_print(const struct stat_figures *s, const struct stat_list *l,
 				  const json_t *rows, json_t *more);
 

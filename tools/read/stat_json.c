@@ -43,7 +43,7 @@ static json_t *json_event_errors(const struct stat_figures *s)
 			 "max", (json_int_t)s->errors.max, "unknown", (json_int_t)s->nr_unbound);
 }
 
-/* Returns what the recorder was requested to record; null: unknown. */
+/* Returns the arguments of the recorder's options that select events; null: unknown. */
 static json_t *json_requests(const struct tsct_recorded_node *node)
 {
 	json_t *json = json_null();
@@ -60,7 +60,7 @@ static json_t *json_requests(const struct tsct_recorded_node *node)
 	return json;
 }
 
-/* Returns when attaching the kernel events began and ended; null: no kernel events, or unknown. */
+/* Returns the times at which attaching kernel events began and ended; null: none, or unknown. */
 static json_t *json_attach(const struct tsct_recorded_node *node)
 {
 	return !node->attach.end_ns ? json_null() :
@@ -107,7 +107,8 @@ static json_t *json_nodes(const struct stat_figures *s)
 	return nodes;
 }
 
-/* Returns, by location, the CPU's next location, in another recording of the node; 0: none */
+/* A CPU has a location in each recording of its node. Returns an array that has, for each location,
+ * the next location of the same CPU, or 0. */
 static __u32 *list_cpus(const struct tsct_recording *rec)
 {
 	__u32 *next = calloc(rec->nr_locations + 1, sizeof(*next)), i, first;
@@ -122,7 +123,7 @@ static __u32 *list_cpus(const struct tsct_recording *rec)
 	return next;
 }
 
-/* Adds the losses of a channel on a CPU. @location: first location of the CPU */
+/* Adds the losses of a channel on a CPU. @next: from list_cpus(); @location: the CPU's first one */
 static void add_loss(const struct tsct_stream_class *c, const __u32 *next, __u32 location,
 		     struct tsct_loss *to)
 {
@@ -249,13 +250,15 @@ json_t *stat_json(const struct stat_figures *s)
 		"sync_every", (json_int_t)rec->sync_every.events,
 		"sync_every_ns", (json_int_t)rec->sync_every.ns,
 		"sync_every_bytes", (json_int_t)rec->sync_every.bytes,
-		"bytes", (json_int_t)tsct_trace_bytes(s->trace), "payload_bytes", (json_int_t)s->payload,
+		"bytes", (json_int_t)tsct_trace_bytes(s->trace),
+		"payload_bytes", (json_int_t)s->payload,
 		"bytes_per_event", stat_per_event(s, tsct_trace_bytes(s->trace)),
 		"most_on_tick", tsct_recording_is_untimed(rec) ? json_null() :
 		json_integer((json_int_t)s->max_per_tick));
 	tsct_recording_loss(rec, -1, &loss);
 	return json_pack(
-		"{so so so so so sb sb sb sI so sI sI sI sI so so so so so so so so so so so sI sI so so so so}",
+		"{so so so so so sb sb sb sI so sI sI sI sI so so so so so so so so so so so sI sI"
+		" so so so so}",
 		"command", ctl_json_text(rec->nodes[0].command),
 		"host", ctl_json_text(rec->nodes[0].host),
 		"kernel", ctl_json_text(rec->nodes[0].kernel),

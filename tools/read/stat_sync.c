@@ -99,7 +99,6 @@ json_t *stat_sync_json(const struct stat_figures *s)
 	json_t *sources;
 	unsigned int i;
 
-	/* No samples, as in a merged recording. */
 	if (!tsct_recording_has_samples(s->rec))
 		return json_null();
 	sources = json_array();

@@ -23,13 +23,12 @@ static __s64 integer(const json_t *row, const char *key)
 
 /* ---- sums of rows ---------------------------------------------------------------- */
 
-/* How members of rows are summed. '+': sum; '<': smallest value; '>': largest value. Members
- * that are not listed are not summed. */
+/* Members that the row of sums has, each with '+': sum; '<': smallest value; '>': largest value */
 static const struct { const char *key; char how; } sums[] = {
 	{ "events", '+' }, { "per_s", '+' }, { "first_ns", '<' }, { "last_ns", '>' },
 	{ "bytes", '+' }, { "payload_bytes", '+' }, { "lost", '+' }, { "unreadable", '+' },
-	{ "calls", '+' }, { "timed", '+' }, { "errors", '+' }, { "total_ns", '+' }, { "max_ns", '>' },
-	{ "switched_in", '+' },
+	{ "calls", '+' }, { "timed", '+' }, { "errors", '+' }, { "total_ns", '+' },
+	{ "max_ns", '>' }, { "switched_in", '+' },
 };
 
 static json_t *add_values(char how, const json_t *a, const json_t *b)
@@ -89,7 +88,7 @@ struct tsct_table stat_list_print(const struct stat_figures *s, const struct sta
 				  const json_t *rows, json_t *more)
 {
 	const size_t max = s->all ? UINT32_MAX : s->top ? s->top : l->top;
-	/* Omits the column "node" if there is only one node. */
+	/* Omit the column "node" if there is only one node. */
 	const bool skip = tsct_recording_count_nodes(s->rec) == 1 &&
 		l->columns->key && !strcmp(l->columns->key, "node_name");
 	const struct tsct_table t = { .to = stdout, .columns = l->columns + skip,
@@ -217,7 +216,7 @@ static const struct tsct_column event_columns[] = {
 };
 static const struct stat_list events = STAT_LIST(event_columns, "event", TOP_EVENTS);
 
-/* Prints the events. Without --all, one line counts all the definitions without events. */
+/* Prints the events. Without --all, one line has the number of definitions without events. */
 static void print_events(const struct stat_figures *s, const json_t *all)
 {
 	json_t *seen = json_array();

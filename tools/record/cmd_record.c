@@ -20,7 +20,7 @@
 #include "tools/common/error.h"
 #include "tools/common/stop.h"
 
-#define IDLE_US		5000	/* sleep between passes over idle rings, us */
+#define IDLE_US		5000	/* sleep between passes over rings without events, us */
 /* sleep between passes over the rings if there were events in the last BUSY_NS, us */
 #define BUSY_US		1000
 #define BUSY_NS		100000000LL
@@ -35,8 +35,7 @@
 #define RENEW_NS	1000000000LL	/* time between updates of the clock's state, ns */
 /* time between progress lines on a terminal, ns; elsewhere FLUSH_NS */
 #define PROGRESS_NS	200000000LL
-#define WATCH_NS	100000000LL	/* time between checks whether tsctraced, which provides the
-					 * rings, has ended, ns */
+#define WATCH_NS	100000000LL	/* time between checks whether tsctraced has ended, ns */
 
 /* ---- main loop --------------------------------------------------------- */
 
@@ -54,9 +53,9 @@ static void forward_signal(const struct record_child *child)
  * Returns true if the recording must end. Without a command, a signal or --duration ends
  * it. With a command, the first signal is forwarded to the command, and the recording
  * ends with the command; a second signal ends the recording even if the command still
- * runs. If a process controls the recorder, the recording, like those of other nodes,
- * goes on after the command's end until that process ends it. With --ranks, it goes on
- * until the last rank of this host has ended; the launcher ends all ranks.
+ * runs. If another process controls the recorder, as for a recording of several nodes, the
+ * recording goes on after the command's end until that process ends it. With --ranks, the
+ * recording goes on until the last rank of this host has ended; the launcher ends all ranks.
  */
 static bool is_over(struct record_child *child, __s64 end_ns, const struct record_options *o)
 {
@@ -115,8 +114,8 @@ struct periodic_work {
 	__s64 written, shown, watched, renewed;
 };
 
-/* Does the periodic work, which would need too many system calls in every pass. Returns
- * 0, or -errno of a write. */
+/* Does the work that would need too many system calls in every pass over the rings, if it is due.
+ * Returns 0, or -errno of a write. */
 static int do_periodic_work(struct record_session *s, struct periodic_work *last)
 {
 	const __s64 now = tsct_monotonic_ns();
@@ -132,7 +131,7 @@ static int do_periodic_work(struct record_session *s, struct periodic_work *last
 	if (!s->writer)
 		return 0;
 	if (now - last->renewed >= RENEW_NS) {
-		/* If the clock runs in this process, lets the clock take its samples. */
+		/* A clock that runs in this process takes its samples in this call. */
 		tsct_clock_now(s->clock, &time);
 		record_clock_renew(s);
 		last->renewed = now;
@@ -238,8 +237,8 @@ static int finish_recording(struct record_session *s, struct record_child *child
 		err = err2;
 	if (!s->writer)		/* record_session_end() has printed the error */
 		return EXIT_FAILED;
-	/* If the recording writer has no error, all events are on disk, but the final metadata
-	 * is not: the metadata on disk still says that the recording is incomplete. */
+	/* If the recording writer has no error, all events are written, but not the final
+	 * metadata: the file still says that the recording is incomplete. */
 	if (err && !tsct_recording_writer_error(s->writer))
 		ctl_error("%s: %s; all events are written, but the metadata"
 			     " is incomplete: readers report a killed recorder,"

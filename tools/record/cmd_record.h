@@ -178,9 +178,9 @@ struct record_session {
 	char names[RECORD_CHANNELS][TSCT_NAME_MAX];
 	struct tsct_channel *channels[RECORD_CHANNELS];
 	struct tsct_drain *drains[RECORD_CHANNELS];
-	struct tsct_ring_stat *losses[RECORD_CHANNELS];	/* of each channel, before `started` */
+	struct tsct_ring_stat *losses[RECORD_CHANNELS];	/* lost events before `started` */
 	cpu_set_t ring_cpus;		/* CPUs for which rings are allocated */
-	char ring_limit[TSCT_LIMIT_NAME_MAX + 32];	/* limit that made rings smaller; "": none */
+	char ring_limit[TSCT_LIMIT_NAME_MAX + 32];	/* limit that made rings small; "": none */
 	/* true for a channel whose rings had events older than `started` */
 	bool has_old[RECORD_CHANNELS];
 	unsigned int nr_channels;	/* number of all channels */
@@ -195,7 +195,7 @@ struct record_session {
 	struct tsct_clock *clock;
 	struct kernel_source *source;	/* kernel events; NULL: none */
 	struct record_owner owner;	/* properties of the command */
-	/* BPF programs and this process's /proc use the thread IDs of different pid namespaces */
+	/* BPF programs use other thread IDs than this process's /proc: another pid namespace */
 	bool other_numbers;
 	/* number of events with a stack of which the kernel refused a part */
 	unsigned long refused;
@@ -203,7 +203,7 @@ struct record_session {
 	unsigned long unnumbered;
 	/* number of threads that ended before their state was read */
 	unsigned long threads_unseen;
-	/* number of processes that were not recorded, because too many ran at the same time */
+	/* number of processes that were not recorded, because too many ran together */
 	unsigned long untracked;
 	bool unmoved;		/* kernel events may remain in the ring buffers of BPF */
 	/* largest possible number of kernel events that BPF programs missed */
@@ -316,16 +316,14 @@ int record_clock_open(struct record_session *s);
 /* Stores the state of cluster time in s->rec. Call it before files are opened. */
 void record_clock_begin(struct record_session *s);
 
-/* Stores the epoch of s->rec.begin, which may be an earlier one than that of the clock now. */
+/* Stores the clock's epoch at s->rec.begin, which may be earlier than its current epoch. */
 void record_clock_begin_epoch(struct record_session *s);
 
 /* With --timestamps system: passes the current clock to the recording writer. */
 void record_clock_follow(struct record_session *s);
 
-/*
- * Rewrites the metadata with the current state of the clock, at growing intervals and
- * after a disruption. Thus the recording stays readable if the recorder is killed.
- */
+/* Rewrites the metadata with the current state of the clock, at growing intervals and after a
+ * disruption: the recording stays readable if the recorder is killed. */
 void record_clock_renew(struct record_session *s);
 
 /* Stores the clock's state at the end of the recording in s->rec. */

@@ -122,12 +122,12 @@ void snapshot_add_name(struct record_session *s, const char *name, const char *p
 	char *own = s->names[i];
 	unsigned int j;
 
-	/* The stream gets the channel's name. A dot at the start of the name is
-	 * replaced, because it would hide the files. */
+	/* The stream gets the channel's name, without a dot at the start, which would hide the
+	 * files. */
 	snprintf(own, sizeof(s->names[i]), "%s", name);
 	if (*own == '.')
 		*own = '_';
-	/* Adds a number to the name if another user's channel has the same name. */
+	/* If another channel has the same name, add the provider and the id to the name. */
 	for (j = 0; j < i; j++)
 		if (!strcmp(s->names[j], own)) {
 			snprintf(own, sizeof(s->names[i]), "%.14s-%.5s-%u", s->names[j],
@@ -255,9 +255,9 @@ static void print_text(const struct record_session *s)
 		unit = part.seconds >= 1 ? "s" : part.seconds >= 1e-3 ? "ms" : "us";
 		span = part.seconds * (*unit == 's' ? 1 : *unit == 'm' ? 1e3 : 1e6);
 		if (!s->o->quiet)
-			fprintf(stderr, "  channel %s: %llu event%s over %.3f %s, %llu older overwritten\n",
-				s->names[i], part.events, view_plural(part.events), span,
-				unit, part.older);
+			fprintf(stderr, "  channel %s: %llu event%s over %.3f %s, %llu older"
+				" overwritten\n", s->names[i], part.events,
+				view_plural(part.events), span, unit, part.older);
 		if (!tsct_loss_total(&part.loss))
 			continue;
 		fprintf(stderr, "  channel %s LOST since its creation: ", s->names[i]);
@@ -303,7 +303,8 @@ static int print_json(const struct record_session *s)
 
 /* ---- command ----------------------------------------------------------- */
 
-/* Writes into the metadata if the recorder of channel @i had filters (TSCT_FILTERED_EVENT). */
+/* Notes in the metadata if the recorder of channel @i had filters: the channel's first event is
+ * then TSCT_FILTERED_EVENT. Returns 0 or -ENOMEM. */
 static int note_filters(struct record_session *s, unsigned int i)
 {
 	const struct tsct_event_def *def = tsct_reader_def(tsct_drain_reader(s->drains[i]),
@@ -326,7 +327,7 @@ static int run_snapshot(struct record_session *s)
 	if (s->o->previous_boot ? snapshot_previous_open(s) : open_live(s))
 		return EXIT_FAILED;
 	s->rec.snapshot = 1;
-	/* Other recorders selected the events in the channels: the metadata lists no requests. */
+	/* Other recorders selected the events, so the metadata has no selection of this process. */
 	free(s->rec.nodes[0].requests[TSCT_REQUEST_EVENTS]);
 	s->rec.nodes[0].requests[TSCT_REQUEST_EVENTS] = NULL;
 	if (record_session_begin(s, 0)) {

@@ -22,7 +22,7 @@
 #include "tools/common/error.h"
 #include "tools/common/near_name.h"
 
-/* an unlocked directory of at least this age has no running server, s */
+/* age from which a directory without a lock is stale: a starting server has no lock yet, s */
 #define STALE_S		10
 
 /* Removes the directory @name of a server's socket if this user owns it and the server has
@@ -41,7 +41,7 @@ static void remove_stale_dir(int parent, const char *name)
 	if (lock >= 0 && !fstat(lock, &st) && S_ISREG(st.st_mode) &&
 	    st.st_uid == geteuid() && !flock(lock, LOCK_EX | LOCK_NB)) {
 		unlinkat(dir, "socket", 0);
-		unlinkat(dir, "socke~", 0);	/* of tsct_unix_listen() */
+		unlinkat(dir, "socke~", 0);	/* made by tsct_unix_listen() */
 		unlinkat(dir, "socket.lock", 0);
 		unlinkat(parent, name, AT_REMOVEDIR);
 	}
@@ -94,7 +94,7 @@ static int start_server(struct record_session *s)
 	return err;
 }
 
-/* Returns true if kernel events of the command only are recorded. */
+/* Returns true if only kernel events of the command are recorded. */
 static bool is_of_command(const struct record_options *o)
 {
 	return o->command && !o->all && !o->nr_pids && !o->cgroup;
@@ -210,8 +210,7 @@ static int open_smaller(struct record_session *s, struct tsct_channel_options *o
 	return err;
 }
 
-/* Opens program channel @i. All program channels must have the provider of channel
- * 0. */
+/* Opens program channel @i. All program channels must have the provider of channel 0. */
 static int open_program(struct record_session *s, unsigned int i)
 {
 	struct tsct_channel_options options = {
@@ -295,7 +294,7 @@ static int open_kernel(struct record_session *s)
 
 /* ---- the channels of -c -------------------------------------------------- */
 
-/* Returns the listed name of which @name may be a misspelling, or NULL. */
+/* Returns the name of a channel that is similar to @name, or NULL. */
 static const char *find_near(const struct channel_list *all, const char *name)
 {
 	size_t i;

@@ -17,7 +17,7 @@
 
 /* ---- search in $PATH --------------------------------------------------------- */
 
-/* Returns 0 if the file @path can be executed, or an errno that says why not. */
+/* Returns 0 if the file @path can be executed, or a positive errno. */
 static int check_executable(const char *path)
 {
 	struct stat st;

@@ -19,7 +19,7 @@ struct record_child {
 	int status;
 };
 
-extern volatile sig_atomic_t record_child_ended;	/* whether SIGCHLD came */
+extern volatile sig_atomic_t record_child_ended;	/* 1: SIGCHLD was received */
 
 /* Catches SIGCHLD and the signals that end the recording; stop_signals counts the
  * latter. Ignores SIGPIPE and SIGXFSZ. The command gets the previous signal actions. */

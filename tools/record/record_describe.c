@@ -83,8 +83,8 @@ static char *read_cpu_model(void)
 
 /* ---- node and channels --------------------------------------------------------- */
 
-/* Returns the first @nr words, or those up to a NULL, quoted for a shell, as one
- * malloc'ed text; NULL: out of memory */
+/* Returns the first @nr words, or the words before a NULL, quoted for a shell, as one malloc'ed
+ * text; NULL: out of memory */
 static char *command_line(const char *const *words, __u32 nr)
 {
 	const char *plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -326,7 +326,7 @@ void record_clock_begin_epoch(struct record_session *s)
 	if (!err)
 		s->rec.epoch_first = time.epoch;
 	else if (err == -ERANGE)
-		/* An earlier epoch, whose number the clock no longer has: any other number will do. */
+		/* The clock no longer has that epoch's number: store any but the current one. */
 		s->rec.epoch_first = copy.state.epoch - 1;
 }
 
@@ -342,7 +342,7 @@ void record_clock_follow(struct record_session *s)
 		tsct_recording_writer_follow(s->writer, &copy);
 }
 
-/* Stores the clock params of cluster time in the recording, if there are any. */
+/* Stores the state of cluster time and, if there are any, its clock params. */
 static void store_cluster(struct tsct_recording *rec, const struct tsct_clock_state *state)
 {
 	if (!rec->nodes[0].sync.on)
@@ -374,7 +374,8 @@ static void read_utc(struct record_session *s, __u64 tick, __s64 now_ns)
  */
 static void renew_utc(struct record_session *s, __s64 now_ns)
 {
-	const __u64 grown = tsct_utc_error_after(&s->readings.utc, (__u64)(now_ns - s->readings.utc_ns));
+	const __u64 grown = tsct_utc_error_after(&s->readings.utc,
+						 (__u64)(now_ns - s->readings.utc_ns));
 	struct tsct_recorded_node *node = &s->rec.nodes[0];
 	const __u32 source = s->readings.utc.source;
 	const __u64 tick = s->readings.utc_tick;
@@ -382,7 +383,7 @@ static void renew_utc(struct record_session *s, __s64 now_ns)
 	read_utc(s, tsct_clock_cycles(s->clock), now_ns);
 	if (!node->nr_utc && s->rec.begin < tick)
 		tsct_recorded_utc_add(node, s->rec.begin, UINT64_MAX, TSCT_UTC_UNKNOWN);
-	/* Only at its end, a flight recorder knows that it has events from before its start. */
+	/* Only at its end, a flight recorder finds that it has events from before its start. */
 	else if (node->nr_utc && s->rec.begin < node->utc[0].tick)
 		tsct_recorded_utc_begin(node, s->rec.begin);
 	if (s->readings.utc.source)
@@ -407,7 +408,7 @@ static void store_clock(struct record_session *s, const struct tsct_clock_state 
 	store_cluster(&s->rec, state);
 }
 
-/* Sets the time of the metadata's next rewrite, and the time until which it is valid now. */
+/* Sets the time of the metadata's next rewrite, and the tick until which its error bound holds. */
 static void schedule_renewal(struct record_session *s, __s64 now_ns, __s64 wait_ns)
 {
 	s->readings.renew_ns = now_ns + wait_ns;

@@ -79,10 +79,7 @@ int record_dir_make(const char *dir, bool *ret_made)
 {
 	int fd, err;
 
-	/*
-	 * Only the owner may read a recording, as it may contain arguments of other
-	 * users' system calls.
-	 */
+	/* Only the owner may read a recording, which may have data of other users' processes. */
 	*ret_made = !mkdir(dir, 0700);
 	if (!*ret_made && errno != EEXIST)
 		return -errno;

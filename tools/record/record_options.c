@@ -30,8 +30,8 @@ static const struct argp_option options[] = {
 	{ "cgroup", TEXT(cgroup), "DIR", 0, "record kernel events only of threads in this "
 	  "cgroup and those below it", 0 },
 	{ "cpu", RECORD_KEY_CPU, "LIST", 0, "record kernel events only on these CPUs: 0-3,8", 0 },
-	{ "where", RECORD_KEY_WHERE, "CONDITION", 0, "record only events whose field has a "
-	  "value: ""'ret < 0', 'sys_openat:flags & 0x40'; joined by &&; may be repeated", 0 },
+	{ "where", RECORD_KEY_WHERE, "CONDITION", 0, "record only events whose fields satisfy "
+	  "a condition: 'ret < 0', 'sys_openat:flags & 0x40'; joined by &&; may be repeated", 0 },
 	{ "rate-limit", RECORD_KEY_RATE_LIMIT, "N[/s]", 0, "record at most N events of each kernel "
 	  "event in a second, and count the others", 0 },
 	{ "stack", KEY_STACK, "EVENTS", OPTION_ARG_OPTIONAL, "record the stacks, of the "
@@ -47,7 +47,7 @@ static const struct argp_option options[] = {
 	{ "control", KEY_CONTROL, "IN,OUT", OPTION_HIDDEN, NULL, 0 },
 	{ "live", FLAG(live), NULL, OPTION_HIDDEN, NULL, 0 },
 	{ "create", FLAG(create), NULL, 0, "create the channels of -c that do not exist, "
-	  "although others have similar names", 0 },
+	  "even if others have similar names", 0 },
 	{ "events", TEXT(patterns), "PATTERNS", 0, "enable these typed events in "
 	  "CMD: 'job_*,-job_poll' (default: $TSCTRACE_EVENTS, or all)", 0 },
 	{ "mpi", KEY_MPI, "openmpi|mpich", 0, "record calls of MPI in CMD, which "
@@ -148,7 +148,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 				       TSCT_BLOCKS_MAX);
 		break;
 	case KEY_DURATION:
-		o->duration_s = option_seconds(state, "--duration", arg, DURATION_MIN, DURATION_MAX);
+		o->duration_s = option_seconds(state, "--duration", arg, DURATION_MIN,
+					       DURATION_MAX);
 		break;
 	case KEY_CLUSTER: set_sync_mode(state, o, RECORD_SYNC_CLUSTER); break;
 	case KEY_NO_SESSIONS: set_sync_mode(state, o, RECORD_SYNC_NO_SESSIONS); break;
@@ -167,7 +168,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 			argp_failure(state, EXIT_FAILED, 0, "--control: "
 				     TSCT_WING_MISSING("cluster"));
 		if (record_control_open(arg, &o->control))
-			argp_error(state, "--control: '%s' is not two descriptors, such as 3,4", arg);
+			argp_error(state, "--control: '%s' is not two descriptors, such as 3,4",
+				   arg);
 		break;
 	case KEY_RANKS: o->by_ranks = o->pass_status = true; break;
 	case ARGP_KEY_ARG:
@@ -341,8 +343,8 @@ static error_t parse_files_option(int key, char *arg, struct argp_state *state)
 	case KEY_TIMESTAMPS:
 		o->timestamps = option_choice(state, "--timestamps", arg,
 				tsct_timestamps_names, TSCT_TIMESTAMPS_NR,
-				"tsc, tsc/16, tsc/256, interpolated, system, system/16, system/256, "
-				"system-interpolated or off");
+				"tsc, tsc/16, tsc/256, interpolated, system, system/16,"
+				" system/256, system-interpolated or off");
 		break;
 	case KEY_SYNC_EVERY: add_limit(state, &o->sync_every, arg); break;
 	case KEY_FSYNC:

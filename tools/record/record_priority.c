@@ -11,12 +11,11 @@ void record_priority_raise(void);
 #define SLICE_NS	100000	/* shortest time slice that Linux accepts, ns */
 
 /*
- * Makes the scheduler run this thread soon after it has become runnable: a ring is full
- * within milliseconds, so a recorder that waits for its turn behind the programs that
- * it records loses events, even if it needs little CPU time. Users that may not raise
- * the priority (RLIMIT_NICE) get a short time slice, which shortens the wait since
- * Linux 6.12. A policy or a nice value that the user has chosen is kept. Children of
- * the thread get the default values.
+ * Raises the priority of this thread: a ring may be full within milliseconds, so a recorder
+ * that waits for a CPU behind the programs that it records loses events, even if it needs
+ * little CPU time. Without the right to do so (RLIMIT_NICE), the thread gets a short time slice,
+ * which shortens the wait since Linux 6.12. A policy or a nice value that the user has chosen
+ * is kept. Children of the thread get the default values.
  */
 void record_priority_raise(void)
 {

@@ -43,7 +43,7 @@ int record_session_open(struct record_session *s, const struct record_options *o
 	for (i = 0; i < s->nr_programs; i++)
 		snprintf(s->names[i], sizeof(s->names[i]), "%s",
 			 o->nr_channels ? o->channels[i] : first);
-	/* TSCTRACE_SOCKET, if set here, names the server of an outer recorder: do not use it. */
+	/* Ignore the server of a recorder that runs this recorder as its command. */
 	unsetenv("TSCTRACE_SOCKET");
 	err = record_channels_open(s) ?: record_session_prepare(s);
 	if (err)
@@ -118,8 +118,8 @@ int record_session_begin(struct record_session *s, pid_t root)
 
 /* ---- during the recording ---------------------------------------------- */
 
-/* Connects to a restarted daemon, and gives the channels back to the daemon, unless a program has
- * done so. Programs that were started while no daemon ran can then write to the channels, too. */
+/* Connects to a restarted daemon, and gives it the channels, unless a program has done so. Then
+ * programs that were started while no daemon ran can write to the channels, too. */
 static void resume_channels(struct record_session *s)
 {
 	unsigned int i;
@@ -161,7 +161,7 @@ void record_session_watch(struct record_session *s)
 
 int record_session_end(struct record_session *s)
 {
-	/* Number of signals so far: a later one ends the wait for the sync session at the end */
+	/* number of signals so far; a later signal ends the wait for the last sync session */
 	const int signals = stop_signals;
 	__u64 taken = 1, max = 0, passes, *count;
 	struct tsct_ring_stat stat;
@@ -174,7 +174,7 @@ int record_session_end(struct record_session *s)
 	s->ended = true;
 	if (s->source)
 		record_kernel_stop(s);
-	/* The loop ends, as the BPF programs are detached and write no more records. */
+	/* The BPF programs are detached, so the loop ends. */
 	while (record_statedump_pass(s, true, false))
 		;
 	if (s->source)

@@ -92,9 +92,9 @@ void record_figure_balance(const struct record_session *s, struct tsct_balance *
 	tsct_recording_balance(&s->rec, -1, ret);
 	if (!ret->exact)
 		ctl_error("event counts disagree: %llu published, %llu recorded, %llu known to be"
-				" lost; %s", ret->published, ret->recorded, ret->lost, ret->broken_places ?
-				"a program corrupted the rings" :
-				"please report this bug");
+			  " lost; %s", ret->published, ret->recorded, ret->lost,
+			  ret->broken_places ? "a program corrupted the rings" :
+			  "please report this bug");
 }
 
 /* Resources that the recorder has used */
@@ -174,7 +174,8 @@ static void print_channels(const struct record_session *s)
 		fprintf(stderr, "  channel %s: %llu event%s, ", s->rec.streams[i].name, events,
 			view_plural(events));
 		if (s->o->flight)
-			fprintf(stderr, "%llu older overwritten\n", tsct_recording_overwritten(&s->rec, i));
+			fprintf(stderr, "%llu older overwritten\n",
+				tsct_recording_overwritten(&s->rec, i));
 		else
 			fprintf(stderr, "%.1f MB/s drained\n", figure_mb_per_s(s, i));
 		for (cpu = 0; cpu < s->rec.nr_locations; cpu++) {
@@ -240,15 +241,16 @@ static void print_hints(const struct record_session *s,
 {
 	bool left_some = child && !child->running && record_child_reap(NULL);
 
-	print_count(s->untracked, "process", "es", "not recorded: too many processes ran together");
-	print_count(s->rec.nodes[0].statedump_lost, "report", "s", "about threads or stacks missing:"
-		    " names, processes and stacks may be unknown");
+	print_count(s->untracked, "process", "es",
+		    "not recorded: too many processes ran together");
+	print_count(s->rec.nodes[0].statedump_lost, "report", "s",
+		    "about threads or stacks missing: names, processes and stacks may be unknown");
 	print_count(s->refused, "event", "s",
 		    "with a stack of which the kernel refused a part");
 	print_count(s->unnumbered, "datagram", "s",
 		    "without a message number: the content could not be read");
-	print_count(s->threads_unseen, "thread", "s", "ended before the recorder could identify them:"
-		    " names and processes are unknown");
+	print_count(s->threads_unseen, "thread", "s", "ended before the recorder could identify"
+		    " them: names and processes are unknown");
 	if (s->missed)
 		fprintf(stderr, "  up to %lu kernel event%s missed, while another of"
 			" the same kind was being written\n", s->missed, view_plural(s->missed));
@@ -268,7 +270,7 @@ static void print_hints(const struct record_session *s,
 		record_print_why(s, child, left_some);
 }
 
-/* Returns a remark on where the rings of kernel events are; "": where those of programs are. */
+/* Returns a remark on the place of kernel events' rings; "": they are with the other rings. */
 static const char *kernel_rings(const struct record_session *s)
 {
 	if (s->nr_channels == s->nr_programs)

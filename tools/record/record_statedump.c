@@ -176,7 +176,7 @@ void record_statedump_cgroup(struct record_session *s, __u64 cycles, __u64 id,
 	pthread_mutex_unlock(&s->statedump->lock);
 }
 
-/* ---- thread IDs that are used again ------------------------------------------- */
+/* ---- reuse of thread IDs ------------------------------------------------------ */
 
 /* Reads the last thread ID that the kernel gave to a new thread, and adds an event with
  * this ID and the time before the read. @force: read even if the last read was less
@@ -426,8 +426,8 @@ static void note_ended(struct record_session *s, __u32 tid)
 }
 
 /* Adds the state of thread @tid, read from /proc. Returns false if the thread has ended.
- * @only: NULL, or the known state: if @tid is the ID of another thread by now, returns false and
- * adds nothing, because the other thread may set its name before its first event. */
+ * @only: NULL, or the known state: if another thread has the ID @tid by now, returns false and adds
+ * nothing, because that thread may set its name before its first event. */
 static bool read_thread(struct record_session *s, __u32 tid,
 			const struct tsct_statedump_thread *only)
 {
@@ -542,7 +542,7 @@ static void read_names(struct record_session *s)
 
 /* ---- passes ----------------------------------------------------------------- */
 
-/* Starts a pass. Returns the present cycles: no event that is added later is earlier. */
+/* Starts a pass. Returns the cycles now: events that are added later are not earlier. */
 static __u64 start_pass(struct record_session *s, bool is_last)
 {
 	struct record_statedump *dump = s->statedump;
@@ -558,7 +558,7 @@ static __u64 start_pass(struct record_session *s, bool is_last)
  * @more: records of BPF programs are left in the ring buffer */
 static void finish_pass(struct record_session *s, __u64 until, bool idle, bool more)
 {
-	/* Records of BPF programs, which may report the same threads, are read before /proc. */
+	/* Before /proc, read all records of BPF programs, which may report the same threads. */
 	if (!s->other_numbers && !more) {
 		read_noted(s, until == UINT64_MAX ? INT64_MAX : idle ? READ_NS : READ_BUSY_NS);
 		read_names(s);

@@ -15,7 +15,7 @@ struct record_session;
 int record_statedump_open(struct record_session *s);
 void record_statedump_close(struct record_session *s);
 
-/* From now on, the IDs of the threads whose events are written are stored in the statedump. */
+/* Starts to note the threads whose events are written, to read their states in later passes. */
 void record_statedump_begin(struct record_session *s);
 
 /* Adds an event. record_statedump_pass() writes the event. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The sync samples of a recording, which are exchanges with other nodes that the daemon
- * measures, and the sync sessions before and after the recording. Samples are fetched
- * while the recording runs, because the daemon keeps only a limited number of samples.
+ * The sync samples of a recording (the daemon's exchanges with other nodes), and the sync
+ * sessions before and after the recording. Samples are fetched while the recording runs,
+ * because the daemon keeps only a limited number of samples.
  */
 #include <errno.h>
 #include <limits.h>
@@ -28,7 +28,7 @@
 /* time between requests for samples while a session is in progress, ns */
 #define FETCH_BUSY_NS	50000000LL
 #define ANSWER_NS	1000000000LL	/* timeout of a request, ns */
-/* timeout of a request with --cluster, ns; without an answer, record then fails */
+/* timeout of a request with --cluster, which makes record fail without an answer, ns */
 #define ANSWER_LONG_NS	5000000000LL
 #define BUSY_CHECK_US	10000	/* time between requests while waiting for a session's end, us */
 /* default timeout of a sync session, s: a session of another program, and then the
@@ -36,7 +36,7 @@
  * reserve */
 #define TIMEOUT_S	5
 #define TIMEOUT_LONG_S	30	/* default timeout of a sync session with --cluster, s */
-/* a child whose last poll is older is not alive, s; as in lib/sync/schedule.h */
+/* a child whose last poll is older is not alive, s; the least time of lib/sync/schedule.h */
 #define PRESENT_S	60
 
 struct record_sync {
@@ -460,9 +460,7 @@ static int run_session(struct record_session *s,
 	session->begin = s->sync->since = tsct_clock_cycles(s->clock);
 	s->sync->in_session = 0;
 	s->sync_absent[0] = '\0';
-	/*
-	 * In the role "shared", CLOCK_REALTIME is cluster time: there is nothing to measure.
-	 */
+	/* In the role synced-cluster, CLOCK_REALTIME is cluster time: nothing is to be measured. */
 	if (s->rec.nodes[0].sync.role != TSCT_SYNC_SHARED) {
 		err = request_json(s, "sync", &answer);
 		if (!err) {
@@ -597,8 +595,8 @@ void record_sync_end(struct record_session *s, int signals)
 		s->sync->interrupts = signals;
 		err = run_session(s, &rec->end);
 	} else {
-		/* Without a session, store the begin and the end of fetching the last samples,
-		 * because draining the rings after the recording's end may have taken long. */
+		/* Without a session, store the time from the recording's end until the last
+		 * samples are fetched: draining the rings may have taken long. */
 		rec->end.begin = s->rec.end;
 		err = fetch_samples(s);
 		rec->end.end = tsct_clock_cycles(s->clock);

@@ -28,8 +28,8 @@ static void count_events(FILE *lines, const char *channel, struct programs *ret)
 	char line[512], *at, *state, *name;
 	bool waits = false;
 
-	/* A line has the event's state, kind and channel, then more fields, separated
-	 * by tabs. Programs are not trusted to send this. */
+	/* A line has the event's state, kind and channel, then more fields, separated by tabs.
+	 * Untrusted programs may send other text. */
 	while (fgets(line, sizeof(line), lines)) {
 		at = line;
 		state = strsep(&at, "\t");

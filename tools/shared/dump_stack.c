@@ -58,7 +58,7 @@ static json_t *frame_json(struct dump *d, struct tsct_stack_frame *f, bool kerne
 
 	if (f->is_found)
 		json_object_set_new(json, "offset", json_integer((json_int_t)f->offset));
-	/* 64 bits as text, because many readers of JSON have only signed integers. */
+	/* Write 64 bits as text, because many readers of JSON have only signed integers. */
 	json_object_set_new(json, "address", json_sprintf("0x%llx", f->address));
 	if (*f->build_id)
 		json_object_set_new(json, "build_id",

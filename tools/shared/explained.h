@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds for what the slowest spans of a recording waited, as trace-ctl explain does, during
- * another command's walk over the recording. Defined in tools/wings/explain.
+ * Finds the causes of waits in the slowest spans of a recording, like trace-ctl explain, while
+ * another command reads the recording (a walk). Defined in tools/wings/explain.
  */
 #ifndef EXPLAINED_H
 #define EXPLAINED_H
@@ -14,8 +14,8 @@
 
 struct explain_job;
 
-/* Begins to explain the slowest spans of @figures. @walk: after tsct_export_prepare(). @walk and
- * @figures must outlive the job. *ret_job: NULL: no spans. Returns 0 or -ENOMEM. */
+/* Starts the search for the slowest spans of @figures. Call it after tsct_export_prepare(@walk).
+ * @walk and @figures must outlive the job. *ret_job: NULL: no spans. Returns 0 or -ENOMEM. */
 TSCT_WING int explained_begin(struct tsct_export *walk, const struct span_figures *figures,
 			      struct explain_job **ret_job);
 

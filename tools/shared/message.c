@@ -58,8 +58,7 @@ int message_reader_add(struct message_reader *r, const void *data, size_t len)
 	return byte_queue_add(&r->in, data, len);
 }
 
-/* Appends a line to r->banner, the text before the first message. If the text is too long,
- * only its end is kept. */
+/* Appends a line to r->banner. If the text gets too long, keeps only its end. */
 static void keep_banner(struct message_reader *r, const char *line, size_t len)
 {
 	size_t have = strlen(r->banner), max = sizeof(r->banner) - 1;

@@ -50,7 +50,7 @@ struct message_reader {
 	size_t scanned;		/* number of bytes of `in` already searched for an end of line */
 	size_t taken;		/* number of data bytes of the last message, still in `in` */
 	json_t *pending;	/* a message whose data are incomplete */
-	bool begun;		/* a message has come */
+	bool begun;		/* a message was received */
 	/* text before the first message, such as a login's greeting; only the end of a long text */
 	char banner[MESSAGE_BANNER_MAX];
 };

@@ -45,7 +45,8 @@ int node_history_read_boot(__u8 ret[16])
 int node_history_present_boot(__u8 ret[16])
 {
 	if (node_history_read_boot(ret))
-		return ctl_fail(EXIT_FAILED, BOOT_ID ": not readable; mount /proc, or name the boot");
+		return ctl_fail(EXIT_FAILED, BOOT_ID
+				": not readable; mount /proc, or name the boot");
 	return EXIT_DONE;
 }
 
@@ -101,8 +102,8 @@ int node_history_open(const char *dir, const __u8 *boot, struct tsct_history **r
 				"tsctraced without 'history off' in tsctraced.conf, or name "
 				"another directory", path);
 	if (err == -ENODATA && !found.foreign_files)
-		return ctl_fail(EXIT_FAILED, "%s: nothing is recorded of %s; 'trace-ctl time --list' "
-				"prints the boots of which something is", path,
+		return ctl_fail(EXIT_FAILED, "%s: nothing is recorded of %s; 'trace-ctl time"
+				" --list' prints the recorded boots", path,
 				boot && memcmp(boot, present, 16) ? "that boot" : "this boot");
 	if (err)
 		return ctl_fail(EXIT_FAILED, "%s: %s", path, why);
@@ -127,7 +128,7 @@ const char *node_history_reason(int err)
 	case -ERANGE:
 		return "before all that is recorded of this boot";
 	case -EOVERFLOW:
-		return "after all that is recorded of this boot, and that still holds";
+		return "after all that is recorded of this boot and is still valid";
 	case -ENODATA:
 		return "nothing is known of that time: no daemon ran, or the clock was disrupted";
 	case -ENOENT:

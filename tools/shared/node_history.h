@@ -13,8 +13,8 @@
 /* Parses a boot id of 32 hexadecimal digits, with or without hyphens. */
 bool node_history_parse_boot(const char *text, __u8 ret[16]);
 
-/* Get the id of the present boot. read returns 0 or -EIO. present returns EXIT_DONE, or prints
- * an error and returns EXIT_FAILED. */
+/* Get the id of the current boot. node_history_read_boot() returns 0 or -EIO.
+ * node_history_present_boot() returns EXIT_DONE, or prints an error and returns EXIT_FAILED. */
 int node_history_read_boot(__u8 ret[16]);
 int node_history_present_boot(__u8 ret[16]);
 
@@ -22,16 +22,15 @@ int node_history_present_boot(__u8 ret[16]);
 void node_history_path(const char *dir, char *text, size_t size);
 
 /*
- * Reads the history of boot @boot; NULL: the present boot. For the present boot of this
- * host's daemon, adds the clock that the daemon publishes now. Prints errors and the number
- * of omitted records. Returns an exit status.
+ * Reads the history of boot @boot; NULL: the current boot. For the current boot, also calls
+ * node_history_end(). Prints errors and the number of omitted records. Returns an exit status.
  */
 int node_history_open(const char *dir, const __u8 *boot, struct tsct_history **ret);
 
 /*
- * Ends the history of a boot. For the present boot, compares the clocks with the history, and adds
- * the clock that this host's daemon publishes now, because the newest record is a few seconds old;
- * but not if the history is in directory @dir. Returns 0, even without a daemon, or -ENOMEM.
+ * Ends the history of a boot. For the current boot, compares the clocks with the history and,
+ * unless @dir is given, adds the clock that this host's daemon publishes now, because the newest
+ * record is a few seconds old. Returns 0, even without a daemon, or -ENOMEM.
  */
 int node_history_end(struct tsct_history *history, bool is_present, const char *dir);
 

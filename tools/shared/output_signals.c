@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Errors of outputs that the wings write, and signals that interrupt the writing */
+/* Messages about failed outputs of the wings, and signals that interrupt the writing */
 #include <errno.h>
 #include <signal.h>
 #include <string.h>

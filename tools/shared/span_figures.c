@@ -10,7 +10,8 @@
 #include "lib/syscalls/syscall_value.h"
 #include "span_figures.h"
 
-/* Finds field `by` in an event; false: none, or a text that the recorder could not read */
+/* Finds field `by` in an event. Returns false if there is no such field, or it is a text that the
+ * recorder could not read. */
 static bool find_value(const struct span_figures *f, const struct tsct_trace_event *e,
 		       struct tsct_value *v)
 {
@@ -73,7 +74,7 @@ look_up(struct span_figures *f, const struct tsct_closed_span *span)
 	if (at != TSCT_INDEX_NONE)
 		return &f->groups[at];
 	if (f->nr_groups >= GROUPS_MAX) {
-		/* Two more groups get all further spans: one for calls, one for slices. */
+		/* Two more groups have all further spans: one for calls, one for other spans. */
 		group = (struct span_group) { .is_call = span->is_call };
 		name = "others";
 		key[0] = key[1] = span->is_call;
@@ -98,7 +99,7 @@ static struct span_group *find_group(struct span_figures *f, const struct tsct_c
 	const size_t at = ((uintptr_t)span->name >> 4) % (sizeof(f->recent) / sizeof(*f->recent));
 	struct span_group *g;
 
-	/* The name of an unknown call is in a buffer, so its address does not identify the call. */
+	/* The name of an unknown call is in a buffer, whose address does not identify the call. */
 	if (f->by || (span->is_call && !span->call))
 		return look_up(f, span);
 	if (f->recent[at].name == span->name && f->recent[at].call == span->call)

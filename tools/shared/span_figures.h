@@ -28,7 +28,7 @@ struct span_group {
 	char by[BY_MAX];		/* value of `by` as text */
 	struct tsct_histogram lengths;	/* lengths of the spans whose length is known, ns */
 	__u64 why[TSCT_SPAN_WHYS];	/* number of spans by reason */
-	struct slow_span slow[SLOWEST];	/* the longest first */
+	struct slow_span slow[SLOWEST];	/* the longest spans, in descending order */
 	unsigned int nr_slow;
 };
 
@@ -40,7 +40,7 @@ struct span_figures {
 	struct span_group *groups;
 	__u32 nr_groups;
 	struct tsct_index index;
-	/* cache, by a hash of the name's address: the last name looked up, and its group */
+	/* cache of lookups; index: a hash of the name's address */
 	struct { const char *name; const struct tsct_syscall *call; __u32 group; } recent[16];
 };
 

@@ -17,7 +17,7 @@ const char *top_format_rate(double rate, char *text, size_t size)
 		snprintf(text, size, "%.1fk", rate / 1e3);
 	else if (rate < 999.5e6)
 		snprintf(text, size, "%.2fM", rate / 1e6);
-	else	/* such a high rate comes only from corrupt counters */
+	else	/* only corrupt counters have such a high rate */
 		snprintf(text, size, "%.1e", rate);
 	return text;
 }

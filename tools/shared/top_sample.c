@@ -12,8 +12,8 @@ static __u64 count(const json_t *row, const char *key)
 	return (__u64)json_integer_value(json_object_get(row, key));
 }
 
-/* Returns a counter's increase per second; 0 if the counter decreased, as programs can
- * overwrite it; null: the earlier sample does not have the row. */
+/* Returns a counter's increase per second; 0: the counter decreased, because a program overwrote
+ * it; null: the earlier sample does not have the row. */
 static json_t *rate(const json_t *old, const json_t *row, const char *key, double seconds)
 {
 	const __u64 before = count(old, key), now = count(row, key);
@@ -90,7 +90,7 @@ int top_sample_read(const struct top_sample *before, struct top_sample *sample, 
 	channel_list_open(&all, false);
 	begin = tsct_monotonic_ns();
 	error = channel_list_read(&all);
-	/* Providers may take long: the sample's time is halfway from the request to the answers. */
+	/* Providers may answer late: the sample's time is halfway from request to answers. */
 	sample->time_ns = begin + (tsct_monotonic_ns() - begin) / 2;
 	if (before->time_ns)
 		sample->seconds = (double)(sample->time_ns - before->time_ns) / 1e9;

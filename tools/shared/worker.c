@@ -15,7 +15,7 @@
 #define POLL_NS		100000000L
 #define STUCK_S		30	/* default of worker.stuck_s */
 
-/* With AddressSanitizer, which reserves terabytes of address space, there is no memory limit */
+/* With AddressSanitizer, which reserves terabytes of address space, memory is not limited. */
 #ifndef __SANITIZE_ADDRESS__
 /* Limits the address space to @more bytes above its present size, because wrong counts
  * in files may cause huge allocations. */

@@ -26,7 +26,7 @@ struct worker_status {
 /* Sets status->why, and returns @err. */
 __attribute__((format(printf, 3, 4)))
 int worker_fail(struct worker_status *status, int err, const char *format, ...);
-/* Adds a remark. A remark that does not fit is left out as a whole. */
+/* Adds a remark, unless it does not fit. */
 __attribute__((format(printf, 2, 3)))
 void worker_note(struct worker_status *status, const char *format, ...);
 
@@ -38,7 +38,7 @@ struct worker {
 	const char *library, *what;	/* names of the library and of its input in messages */
 	/* CPU time that the child may use without changing `beat` or `done`, s; 0: 30 s */
 	unsigned int stuck_s;
-	bool quiet;			/* flag: show no progress */
+	bool quiet;			/* show no progress */
 	sigset_t signals;		/* signals that interrupt the work */
 	struct worker_status *status;
 };

@@ -40,8 +40,8 @@ static inline int bpf_share_map(struct bpf_map *map, int fd)
 /* Returns true if the running kernel has the version @major.@minor or a later version. */
 bool bpf_kernel_since(unsigned int major, unsigned int minor);
 
-/* Return the kernel's count of the events that one program, or all programs of an object,
- * missed: the kernel does not run a program on a CPU that already runs this program. */
+/* Return the kernel's count of events that one program, or all programs of an object, missed:
+ * the kernel does not run a program again on a CPU that already runs it. */
 unsigned long bpf_program_missed(const struct bpf_program *program);
 unsigned long bpf_object_missed(const struct bpf_object *object);
 

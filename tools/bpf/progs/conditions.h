@@ -63,10 +63,8 @@ static __always_inline bool condition_holds(const volatile struct where_conditio
 			    c->size == 8 && !c->is_signed);
 }
 
-/*
- * Used after each condition. @holds: true if @condition, or an earlier alternative to @condition,
- * holds. The result is false, and the event is not recorded, if no alternative holds.
- */
+/* To be evaluated after each condition; false: no alternative holds, so the event is not recorded.
+ * @holds: @condition, or an earlier alternative to it, holds; set to false after the last one */
 #define NEXT_CONDITION(condition, holds)					\
 	((condition).or_next || ((holds) && !((holds) = false)))
 

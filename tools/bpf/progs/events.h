@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Data that BPF programs and their loader share: the payloads of kernel events, and the
- * selection of threads and events. Each list of fields makes both the packed struct that
- * a BPF program fills in and the description for tsct_event_define().
+ * selection of threads and events. Each list of fields, such as SCHED_SWITCH_FIELDS, generates
+ * the packed struct that a BPF program fills in and the description for tsct_event_define().
  *
  * I(type, name, format) is an integer, C(size, name) is text of a fixed size, padded
  * with NULs, and S(size, name) is NUL-terminated text, the last field of its event.
@@ -24,7 +24,7 @@ enum built_in_event {
 	SCHED_SWITCH, SCHED_WAKING, SCHED_WAKEUP_NEW, SCHED_MIGRATE_TASK, SCHED_PROCESS_FORK,
 	SCHED_PROCESS_EXEC, SCHED_PROCESS_EXIT, SYS_ENTER, SYS_EXIT, NET_SEND, NET_RECEIVE,
 	NR_BUILT_IN,
-	NR_KERNEL_BUILT_IN = NET_SEND,	/* number of those in kernel.bpf.c */
+	NR_KERNEL_BUILT_IN = NET_SEND,	/* number of the events before NET_SEND: kernel.bpf.c */
 };
 
 /* Inode number of the initial pid namespace, part of the kernel's ABI. BPF programs use
@@ -77,15 +77,15 @@ enum statedump_count {
 /* A buffer for an event, see buffers.h */
 struct buffer {
 	u64 taken;		/* 1: in use; atomic */
-	/* TEXT_*. Not a variable on the stack: the verifier would then check the rest
-	 * of the program once for each value of the variable. */
+	/* flags TEXT_*; kept here because the verifier would check the rest of the program once
+	 * for each value of a variable on the stack */
 	u64 unreadable;
 	struct record record;
 	char payload[BUFFER_PAYLOAD + STRING_MAX];
 };
 
-/* Flags of a call's strings: a string could not be read; there is a condition on this
- * string or on a later one; this condition does not hold if the string stays unreadable */
+/* Flags of a call's strings. UNREADABLE: a string could not be read. UNTESTED: it or a later one
+ * has a condition. UNMET: the condition does not hold unless a string becomes readable. */
 enum { TEXT_UNREADABLE = 1, TEXT_UNTESTED = 2, TEXT_UNMET = 4 };
 
 /* State of the rate limit of an event */
@@ -109,7 +109,7 @@ struct call_layout {
 	 * at most this size; 0: a string of at most STRING_MAX */
 	u8 sizes[6];
 	u8 is_signed;		/* bit I: argument I is signed; bit CALL_RESULT: the result is */
-	/* masks of the conditions on each argument and the result: bit I is call_where[I] */
+	/* for each argument and the result, a mask of its conditions: bit I means call_where[I] */
 	u8 where[CALL_RESULT + 1];
 	struct event_limit limit;
 	u64 dropped_ends; /* number of call ends that were dropped with their starts; atomic */
@@ -118,14 +118,14 @@ struct call_layout {
 /* Largest size of a call's arguments, bytes */
 #define CALL_ARGS_MAX	(6 * STRING_MAX)
 
-/* The present system call of a thread. These data are kept only if conditions or a rate
- * limit may leave out the call, if a string could not be read at the start of the call,
- * if the thread has a filter of seccomp, or if the call's number is -1. */
+/* State of a thread's current system call. Kept only if conditions or a rate limit may drop the
+ * call, if a string could not be read at the call's start, if the thread has a seccomp filter or
+ * has or had a tracer, or if the call's number is -1. */
 struct held_call {
 	u32 state;		/* CALL_* */
 	u32 unreadable;		/* 1: a string could not be read at the call's start */
-	/* only for a thread with a filter of seccomp. followed: 1 after the first end of a
-	 * call; begun: 1: the start of the present call was seen */
+	/* only for threads with a seccomp filter or a tracer. followed: 1: an earlier call ended;
+	 * begun: 1: sys_enter of the current call occurred */
 	u32 followed, begun;
 	u32 none;		/* 1: the call's number is -1 */
 	u32 size;		/* size of the arguments in `payload`, bytes */
@@ -141,15 +141,15 @@ struct first_runs {
 	u8 of_tid[FIRST_RUNS_TIDS];
 };
 
-struct second_runs {
+struct second_runs {	/* see kernel.bpf.c */
 	u64 enter;
 	u64 exit;
 };
 
-/* Call numbers are below this. The map `calls` has the 64-bit calls, then the 32-bit calls. */
+/* All call numbers are lower. The map `calls` has the 64-bit calls, then the 32-bit calls. */
 #define CALLS_MAX	1024
-/* The same values as in lib/syscalls/syscalls.h. A flag in an event's ID: the event has a stack
- * or, at the end of a call, strings. Texts in place of strings that are NULL or unreadable. */
+/* The same values as in lib/syscalls/syscalls.h. SYSCALL_ID_*: flag in an event's ID: the event has
+ * a stack or, at a call's end, strings. STRING_*: text for a string that is NULL or unreadable. */
 #define SYSCALL_ID_STACK 0x2000
 #define SYSCALL_ID_STRINGS SYSCALL_ID_STACK
 #define STRING_NULL	"\377N"
@@ -165,7 +165,7 @@ struct second_runs {
 #define STACKS_SENT		32768	/* maximum number of hashes in the map `stacks` */
 struct stack_head {
 	u64 stack;		/* hash of the frames, not 0 */
-	u32 tgid;		/* number in the recorder's pid namespace; 0: none there */
+	u32 tgid;		/* process ID in the recorder's pid namespace; 0: none there */
 	u16 kernel_bytes, user_bytes;
 	u64 refused;		/* STACK_*_REFUSED: parts of the stack that the kernel refused */
 };
@@ -177,8 +177,8 @@ struct stack_head {
 struct ring_counts {
 	u64 published;		/* events written into the CPU's ring buffer so far */
 	u64 full;		/* events lost because the ring buffer had no space */
-	/* events lost although there is space: an NMI interrupted a write, or the
-	 * reader made space after the loss */
+	/* events lost although the ring buffer now has space: an NMI interrupted a write, or
+	 * the reader made space after the loss */
 	u64 nested;
 	u64 reserved[5];	/* padding: two CPUs' counts share no cache line */
 };
@@ -224,8 +224,8 @@ struct statedump_thread {
 	I(s32, child_tid, "") \
 	I(s32, child_pid, "")
 
-/* old_tid: the thread's number before execve(), which differs from its number
- * afterwards if the thread was not the first one of its process */
+/* old_tid: the thread's ID before execve(), which changes the ID unless the thread was the
+ * first one of its process */
 #define SCHED_PROCESS_EXEC_FIELDS(I, C, S) \
 	I(s32, old_tid, "") \
 	S(STRING_MAX, filename)
@@ -319,7 +319,7 @@ struct kernel_filter {
 	/* inode number and level of the recorder's pid namespace; 0: the initial namespace */
 	u32 self_pid_ns, self_level;
 	u8 all_processes;	/* 1: all processes; 0: those in the map `tracked` */
-	u8 by_cpu;		/* only CPUs in `cpus` */
+	u8 by_cpu;		/* 1: record only events on the CPUs in `cpus` */
 	u8 by_name;		/* 1: record only threads with the name `name` */
 	u8 by_cgroup;		/* 1: record only threads in the cgroup of the map `cgroup` */
 	u64 name[2];		/* characters, padded with NULs */
@@ -327,8 +327,8 @@ struct kernel_filter {
 	 * which an event may be early, ns */
 	u64 rate_ns, rate_early_ns;
 	u64 cpus[KERNEL_FILTER_CPUS / 64];	/* the CPUs to record, one bit for each CPU */
-	/* kernel addresses, 0: unknown. preempt_count: count of nested interrupts, a variable
-	 * to whose address a CPU adds its offset; cpu_offsets: array of the CPUs' offsets */
+	/* kernel addresses; 0: unknown. preempt_count: the per-CPU count of nested interrupts,
+	 * before a CPU's offset is added; cpu_offsets: array of the CPUs' offsets */
 	u64 preempt_count, cpu_offsets;
 };
 

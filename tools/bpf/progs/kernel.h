@@ -23,7 +23,8 @@
 #define SOFTIRQ_RUNS	0x100
 
 #ifdef TSCT_STOCK
-/* Never called: with_module is false in this build. Only root can find the module's function. */
+/* Not called in this build, for users who may not look up the module's function: the loader sets
+ * with_module to false. */
 #define tsct_bpf_emit(channel, event, payload, size)	0
 #else
 /* The module's kfunc (kernel function for BPF) that writes an event into a channel */
@@ -131,7 +132,7 @@ struct upid {
 	struct pid_namespace *ns;
 };
 
-/* A task's number in the initial pid namespace (numbers[0]) and in its own (numbers[level]) */
+/* A task's IDs, from the initial pid namespace (numbers[0]) to its own one (numbers[level]) */
 struct pid {
 	unsigned int level;
 	struct upid numbers[1];
@@ -262,8 +263,8 @@ struct page {
 
 #define LEVELS_MAX	32	/* largest level of a nested pid namespace */
 
-/* Returns a thread's number in the pid namespace at depth @level. @ret_ns, unless NULL,
- * receives the inode number of this namespace. */
+/* Returns a thread's ID in the pid namespace at depth @level. @ret_ns, unless NULL, receives the
+ * inode number of this namespace. */
 static __always_inline u32 read_number(const struct pid *pid, u64 level, u32 *ret_ns)
 {
 	struct pid_namespace *ns;
@@ -300,7 +301,7 @@ static __always_inline void emit_to_ring(__u32 id, struct record *record, u64 si
 	if (!bpf_ringbuf_output(ring, record, sizeof(*record) + size,
 				BPF_RB_NO_WAKEUP))
 		__sync_fetch_and_add(&count->published, 1);
-	/* The kernel gives no reason. If a full ring has room again by now, `nested` is counted. */
+	/* The kernel gives no reason. A loss counts as `nested` if there is room again by now. */
 	else if (bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) + sizeof(*record) + size +
 		 BPF_RINGBUF_HDR_SZ + 8 > bpf_ringbuf_query(ring, BPF_RB_RING_SIZE))
 		__sync_fetch_and_add(&count->full, 1);
@@ -317,7 +318,7 @@ static __always_inline void emit(__u32 id, struct record *record, u64 size)
 		emit_to_ring(id, record, size);
 }
 
-/* @count: enum statedump_count */
+/* Increments a counter. @count: enum statedump_count */
 static __always_inline void count_statedump(__u32 count)
 {
 	u64 *nr = bpf_map_lookup_elem(&statedump_counts, &count);
@@ -365,8 +366,8 @@ struct socket;
 #define NO_REFERENCE	1UL	/* flag in _skb_refdst: pointer without a reference */
 #define NO_PAGE		1UL	/* flag in a fragment's page pointer: device memory */
 
-/* Returns true if the filter selects the events on this CPU of a thread with these properties,
- * which may be the recorder's. @name: the thread's name */
+/* Returns true if the filter selects a thread with process @tgid and name @name on this CPU. Does
+ * not exclude the recorder's threads. */
 static __always_inline bool is_selected(__u32 tgid, const u64 *name)
 {
 	__u32 cpu;
@@ -383,14 +384,14 @@ static __always_inline bool is_selected(__u32 tgid, const u64 *name)
 		(name[0] == filter.name[0] && name[1] == filter.name[1]);
 }
 
-/* Returns true if the filter selects a thread. @name: the thread's name */
+/* Like is_selected(), but false for the recorder's threads. */
 static __always_inline bool wanted_thread(__u32 tgid, const u64 *name)
 {
 	return tgid != filter.self_tgid && is_selected(tgid, name);
 }
 
 /* Returns true while this CPU serves an interrupt that is not an NMI; false if that is unknown.
- * The kernel counts a breakpoint, by which a kprobe may be hit, as an NMI and an interrupt. */
+ * The kernel counts the breakpoint of a kprobe both as an NMI and as an interrupt. */
 static __always_inline bool in_interrupt(void)
 {
 	u64 offset;
@@ -405,7 +406,7 @@ static __always_inline bool in_interrupt(void)
 		 count & SOFTIRQ_RUNS);
 }
 
-/* Returns true while the current thread serves a softirq with PREEMPT_RT. */
+/* Returns true while, with PREEMPT_RT, the current thread serves a softirq. */
 static __always_inline bool serves_softirq(void)
 {
 	const struct task_struct *task = bpf_get_current_task_btf();
@@ -414,9 +415,9 @@ static __always_inline bool serves_softirq(void)
 		task->softirq_disable_cnt & SOFTIRQ_RUNS;
 }
 
-/* Returns true if the filter selects the current thread, whatever its cgroup: programs
- * that may sleep must not use the map `cgroup`. Events of interrupts count as wanted
- * even if the recorder is the current thread. */
+/* Returns true if the filter, without its cgroup, selects the current thread. For programs that
+ * may sleep, which must not use the map `cgroup`. An interrupt is also selected if it occurs while
+ * the recorder runs. */
 static __always_inline bool wanted_in_any_cgroup(void)
 {
 	const __u32 tgid = bpf_get_current_pid_tgid() >> 32;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Stacks of events. An event holds a hash of its stack; the stack itself is sent to the
- * recorder once, when its hash is new. Kernel frames are addresses. User frames are a
- * build id and an offset in the file, so that processes of one program have the same
- * stacks, or addresses if the kernel cannot read the build id.
+ * Stacks of events. An event has a hash of its stack; the stack is sent to the recorder when
+ * its hash is new. A kernel frame is an address. A user frame is a build id and an offset in
+ * the file, so that processes of one program have the same stacks; or an address, if the kernel
+ * cannot read the build id.
  */
 #ifndef TSCT_BPF_STACK_H
 #define TSCT_BPF_STACK_H
@@ -25,7 +25,7 @@ struct stack_hash {
 	const char *frames;
 	u64 kernel_bytes;	/* size of the kernel's frames, which come first, bytes */
 	u64 hash;
-	u64 status;		/* BPF_STACK_BUILD_ID_* of all user frames, combined */
+	u64 status;		/* BPF_STACK_BUILD_ID_* of all user frames, ORed */
 };
 
 /* Returns the hash of @hash and @word. Traced programs can choose the words of their frames,
@@ -62,9 +62,9 @@ static long hash_user_frame(u32 i, struct stack_hash *h)
 }
 
 /* Returns the hash of a stack, which is never 0. @kernel, @user: sizes of the frames,
- * bytes. @refused: STACK_*_REFUSED. An address among the user frames has a meaning only in
- * one program of one process, so the hash then also depends on the process and on the number
- * of its execve() calls. */
+ * bytes. @refused: STACK_*_REFUSED. If a user frame is an address, which has a meaning only in one
+ * process until its next execve(), the hash also depends on the process and on the number of its
+ * execve() calls. */
 static __always_inline u64 hash_frames(const char *frames, u64 kernel, u64 user,
 				       u64 refused, bool of_kernel)
 {
@@ -72,7 +72,7 @@ static __always_inline u64 hash_frames(const char *frames, u64 kernel, u64 user,
 				.hash = hash_word(hash_secret, refused) };
 	const struct task_struct *task = bpf_get_current_task_btf();
 
-	/* Verifiers reject a program with a callback that is never called. */
+	/* The verifier rejects a program with a callback that is never called. */
 	if (of_kernel)
 		bpf_loop(kernel / 8, hash_kernel_frame, &h, 0);
 	bpf_loop(user / 32, hash_user_frame, &h, 0);
@@ -117,8 +117,7 @@ static __always_inline bool may_have_user_stack(void)
 	return task->mm && !(task->flags & PF_KTHREAD);
 }
 
-/* Returns the number of the current process in the recorder's pid namespace, as in its
- * /proc; 0: none there. */
+/* Returns the ID of the current process in the recorder's pid namespace; 0: it has none there. */
 static __always_inline u32 number_for_recorder(void)
 {
 	const struct task_struct *task = bpf_get_current_task_btf();
@@ -185,7 +184,7 @@ static __always_inline u64 take_stack(void *context, bool of_kernel)
 }
 
 /* Appends the field `stack` to a payload of @at bytes, less than BUFFER_PAYLOAD. Returns the
- * new size. The mask shows the limit of @at to older verifiers, which cannot derive it. */
+ * new size. Older verifiers accept @at only with a mask that limits it. */
 static __always_inline u64 append_stack(struct buffer *buffer, u64 at, u64 stack)
 {
 	u64 place = at;

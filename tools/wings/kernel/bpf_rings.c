@@ -17,13 +17,12 @@
 #include "monotonic.h"
 #include "tools/bpf/progs/events.h"
 
-/* Time for which events are held back for sorting, ns: longer than an interrupt lasts
- * and than a preempted program waits for its CPU */
+/* Time for which events are held back for sorting, ns: longer than an interrupt, and longer than
+ * a preempted program waits for its CPU */
 #define HOLD_NS		20000000ULL
 /* maximum size of the events of a CPU that are held back, bytes */
 #define HELD_MAX	(8U << 20)
-/* size of the ring buffer of a CPU that is offline, or on which no recorded program may run,
- * bytes */
+/* size of the ring buffer of a CPU that is not in @cpus of bpf_rings_open(), bytes */
 #define RING_OTHER	(64U << 10)
 
 /* An event that is held back */
@@ -62,7 +61,7 @@ struct bpf_rings {
 
 /* ---- from the ring buffer ---------------------------------------------- */
 
-/* Holds back an event. The BPF verifier has checked that each event has a header. */
+/* Holds back an event. @data begins with struct record, because only BPF programs write events. */
 static int hold_event(void *context, void *data, size_t size)
 {
 	struct cpu_ring *cpu = context;
@@ -178,7 +177,7 @@ static void drop_moved(struct cpu_ring *cpu, size_t nr)
 		cpu->held[i].at -= first;
 }
 
-/* Moves the events of a CPU up to @until (CLOCK_MONOTONIC, ns). Returns how many. */
+/* Moves the events of a CPU up to @until (CLOCK_MONOTONIC, ns). Returns their number. */
 static size_t move_until(struct bpf_rings *rings, unsigned int number, __u64 until)
 {
 	struct cpu_ring *cpu = &rings->cpus[number];

@@ -40,7 +40,7 @@ static int select_call(struct where_list *list, const struct tsct_syscall *call,
 				      CALL_RESULT] |= 1u << i;
 	}
 	if (kind == TSCT_KIND_END)
-		layout->enter_id = layout->exit_id;	/* named if rate-limited */
+		layout->enter_id = layout->exit_id;	/* not 0, and names a rate-limited event */
 	if (kind != TSCT_KIND_INSTANT)
 		return 0;
 	layout->whole_id = def.id | (layout->enter_id & TSCT_SYSCALL_ID_STACK);

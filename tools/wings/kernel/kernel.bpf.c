@@ -4,9 +4,9 @@
  * channel of the module or in ring buffers of BPF.
  *
  * Only the programs of selected events are loaded. If a process tree is traced, only
- * events of the root process, of its threads and of its descendants are recorded. Events
- * of the recorder itself are never recorded: reading the rings would cause events that
- * fill the rings. Events of interrupts that occur while the recorder runs are recorded.
+ * events of the root process and its descendants are recorded. Events of the recorder are
+ * never recorded, because reading the rings would cause events that fill the rings. Events
+ * of interrupts that occur while the recorder runs are recorded.
  */
 #include "tools/bpf/progs/buffers.h"
 #include "tools/bpf/progs/conditions.h"
@@ -31,13 +31,13 @@ enum { PREEMPT_NONE, PREEMPT_VOLUNTARY, PREEMPT_FULL, PREEMPT_LAZY };
 #define SIGSYS		31
 
 /* Constants that the loader sets before it loads the program */
-const volatile __u32 ids[NR_KERNEL_BUILT_IN];	/* of events; 0: not selected */
+const volatile __u32 ids[NR_KERNEL_BUILT_IN];	/* event IDs; 0: not selected */
 const volatile bool has_sys_enter;	/* starts of system calls are recorded */
 const volatile bool sched_switch_stacks;	/* sched_switch has the field `stack` */
 const volatile bool syscall_stacks;	/* events with SYSCALL_ID_STACK have the field `stack` */
 
-/* Conditions on the fields of the scheduler's events, sys_enter and sys_exit (where),
- * and on the fields of system calls with a layout (call_where) */
+/* where: conditions on the fields of the scheduler's events, sys_enter and sys_exit; call_where:
+ * conditions on the arguments and results of system calls with a layout */
 const volatile __u32 nr_where;
 const volatile struct where_condition where[NR_KERNEL_BUILT_IN * WHERE_MAX];
 const volatile __u32 nr_call_where;
@@ -48,8 +48,7 @@ struct event_limit limits[NR_KERNEL_BUILT_IN];
 /* Number of processes that are not recorded because the map `tracked` was full */
 __u64 untracked;
 
-/* Returns true if a context switch from or to @task must be recorded because of @task.
- * Returns false for an idle task (tgid 0). */
+/* Returns true if the filter selects @task; false for an idle task (tgid 0). */
 static __always_inline bool wanted_task(const struct task_struct *task)
 {
 	u64 name[2] = {};
@@ -59,8 +58,8 @@ static __always_inline bool wanted_task(const struct task_struct *task)
 	return task->tgid && wanted_thread(task->tgid, name);
 }
 
-/* Returns true if an event that concerns @task must be recorded because of @task or, with
- * @or_current, because of the current thread. BPF can test only the current thread's cgroup. */
+/* Returns true if the filter selects @task or, with @or_current, the current thread. With a cgroup,
+ * tests only the current thread, as BPF cannot test the cgroup of another one. */
 static __always_inline bool wanted_other(const struct task_struct *task, bool or_current)
 {
 	if (filter.by_cgroup)
@@ -85,9 +84,8 @@ int BPF_PROG(follow_fork, struct task_struct *parent, struct task_struct *child)
 
 	if (from == to)
 		return 0;
-	/* If the parent is not tracked, the child must not be tracked either. The map
-	 * `tracked` may still have an entry of an ended process with the child's tgid:
-	 * delete this entry. */
+	/* If the parent is not tracked, delete an entry that an ended process with the child's
+	 * tgid may have left in the map. */
 	if (!bpf_map_lookup_elem(&tracked, &from))
 		bpf_map_delete_elem(&tracked, &to);
 	else if (bpf_map_update_elem(&tracked, &to, &start, BPF_ANY))
@@ -104,9 +102,9 @@ static struct {
 __u64 nr_ended;
 
 /*
- * Stops tracking a process when its first task and then those of ENDED_TRACKED more
- * processes were freed: every task switches away once more after its end, and another task
- * of the process, if it was preempted at its end, may do so after the first task was freed.
+ * Stops tracking a process when its first task was freed, and then those of ENDED_TRACKED more
+ * tracked processes: each task has one more context switch after its end, which for another task
+ * of the process may occur after the first task was freed.
  */
 SEC("tp_btf/sched_process_free")
 int BPF_PROG(follow_free, struct task_struct *task)
@@ -157,7 +155,7 @@ int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev,
 {
 	struct { struct record record; struct sched_switch e; u64 stack; } all;
 
-	/* BPF can test the cgroup of the current thread only, which is @prev. */
+	/* BPF can test only the cgroup of the current thread, which is @prev. */
 	if (filter.by_cgroup ? !wanted_current() :
 	    !wanted_task(prev) && !wanted_task(next))
 		return 0;
@@ -256,7 +254,7 @@ int BPF_PROG(on_sched_process_exec, struct task_struct *task, int old_tid,
 	if (!wanted_current())
 		return 0;
 	all.e.old_tid = old_tid;
-	/* Conditions may read WHERE_TEXT_MAX bytes, even if the name is shorter: set all. */
+	/* Set WHERE_TEXT_MAX bytes, which conditions may read even if the name is shorter. */
 	__builtin_memset(all.e.filename, 0, WHERE_TEXT_MAX);
 	size = bpf_probe_read_kernel_str(all.e.filename, sizeof(all.e.filename),
 					 binprm->filename);
@@ -349,10 +347,12 @@ struct {
 	__type(value, struct held_call);
 } held_calls SEC(".maps");
 
-/* When a call starts, a page of a string may not be in memory, and the program cannot
- * wait for the page. When the call ends, the kernel has read the string, so the event
- * at the end has the string. */
-u64 nr_unreadable; /* number of threads in, or ended in, a call with an unreadable string */
+/*
+ * Number of threads in a call with an unreadable string, plus threads that ended in such a call.
+ * When a call starts, a page of a string may not be in memory, and the program cannot wait for the
+ * page. When the call ends, the kernel has read the string, and the event of the end has it.
+ */
+u64 nr_unreadable;
 
 static __always_inline void mark_unreadable(void)
 {
@@ -365,8 +365,8 @@ static __always_inline void mark_unreadable(void)
 	}
 }
 
-/* Returns true if a string of the present call was unreadable at the call's start, and may be
- * readable now. After a successful execve(), the registers have no string's address any more. */
+/* Returns true if a string of the current call was unreadable at the call's start, and may be
+ * readable now. After a successful execve(), the registers no longer have its address. */
 static __always_inline bool take_unreadable(struct held_call *held, const struct pt_regs *regs,
 					    long ret)
 {
@@ -547,11 +547,12 @@ static __always_inline void record_call(void *context, struct call_layout *call,
 		mark_unreadable();
 }
 
-/* A thread had a tracer. If it gets one again during a call, the call's start must be known. */
+/* Some thread has or had a tracer. A thread may get a tracer again during a call, so the starts of
+ * its calls must be noted even without a tracer. */
 bool any_traced;
 
-/* Returns the present call of a thread that has a filter of seccomp, or has or had a tracer,
- * which may answer the call in place of the kernel (PTRACE_SYSEMU); NULL for other threads. */
+/* Returns the current call of a thread that has a seccomp filter, or has or had a tracer, which may
+ * answer the call in place of the kernel (PTRACE_SYSEMU); NULL for other threads. */
 static __always_inline struct held_call *answerable_call(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -564,8 +565,8 @@ static __always_inline struct held_call *answerable_call(void)
 	return bpf_task_storage_get(&held_calls, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 }
 
-/* Returns the present call, at its end, if seccomp or a tracer refused or answered it: there was
- * no sys_enter then, and the registers still have the arguments. Returns NULL for other calls. */
+/* At a call's end, returns the call if seccomp or a tracer refused or answered it: then there was
+ * no sys_enter, and the registers still have the arguments. Returns NULL for other calls. */
 static __always_inline struct held_call *refused_call(const struct pt_regs *regs, long ret)
 {
 	struct held_call *held = has_sys_enter ? answerable_call() : NULL;
@@ -573,8 +574,8 @@ static __always_inline struct held_call *refused_call(const struct pt_regs *regs
 
 	if (!held)
 		return NULL;
-	/* If the filter or the thread came into being in this call, the call's start is
-	 * unknown. After a successful execve(), the registers are those of the program. */
+	/* At the end of the first call with a filter or a tracer, the call's start is unknown.
+	 * After a successful execve(), the registers are those of the new program. */
 	refused = held->followed && !held->begun &&
 		(ret || (regs->orig_ax != NR_EXECVE && regs->orig_ax != NR_EXECVEAT));
 	held->followed = 1;
@@ -628,7 +629,7 @@ static __always_inline void record_held(void *context, struct call_layout *call,
 					 &held->missing);
 	else if (held->missing & TEXT_UNMET)
 		return;
-	/* Loads the size again, as otherwise older verifiers lose track of its limit. */
+	/* Load the size again: older verifiers otherwise lose track of its limit. */
 	size = *(volatile u32 *)&held->size;
 	opaque(size);
 	if (size > CALL_ARGS_MAX)
@@ -776,7 +777,8 @@ static __always_inline void record_enter(void *context, const struct pt_regs *re
 	record_unknown(regs, id, compat);
 }
 
-/* Even if only ends are recorded, starts tell calls with the number NR_NONE from rt_sigreturn. */
+/* If only ends are recorded, calls with the number NR_NONE are noted at their start, to distinguish
+ * them from rt_sigreturn. */
 static __always_inline void at_enter(void *context, const struct pt_regs *regs, long id)
 {
 	if (!has_sys_enter && id == NR_NONE)
@@ -785,15 +787,13 @@ static __always_inline void at_enter(void *context, const struct pt_regs *regs, 
 		record_enter(context, regs, id);
 }
 
-/* From Linux 6.13 on, programs of system calls can be preempted. While a program is
- * preempted, the kernel does not run this program for other threads on that CPU.
- * Therefore each program exists twice: the second one runs after the first, and records
- * the event if the first one was not run for the thread. */
+/* Programs of system calls can be preempted (from Linux 6.13 on). While a program is preempted,
+ * the kernel does not run it for other threads on that CPU. Therefore each program exists twice:
+ * the second one runs after the first, and records the event if the first one did not run. */
 bool preemptible;
 
-/* Finds out if programs of system calls can be preempted, so that second programs are
- * needed. With preempt=none or preempt=voluntary they cannot. Runs before the other
- * programs are attached. */
+/* Sets `preemptible`: false with preempt=none or preempt=voluntary. Runs before the other programs
+ * are attached. */
 SEC("syscall")
 int find_preemption(void *unused)
 {
@@ -818,17 +818,16 @@ int find_counts(void *unused)
 
 	if (err)
 		return err;
-	/*
-	 * From Linux 6.2 to 6.14, the count is a member of pcpu_hot, after a pointer. On other
-	 * kernels, libbpf would search the types of modules, too, which needs CAP_SYS_ADMIN.
-	 */
+	/* From Linux 6.2 to 6.14, the count is a member of pcpu_hot, after a pointer. Its offset is
+	 * not read from BTF: where pcpu_hot is missing, libbpf would search the types of modules,
+	 * too, which needs CAP_SYS_ADMIN. */
 	if (bpf_kallsyms_lookup_name(count, sizeof(count), 0, &preempt_count) &&
 	    !bpf_kallsyms_lookup_name(hot, sizeof(hot), 0, &preempt_count))
 		preempt_count += sizeof(void *);
 	return 0;
 }
 
-/* Numbers of events for which only the second programs were run */
+/* Numbers of events that second programs recorded because the first ones did not run */
 struct second_runs second_runs;
 
 /* Flags of a thread: the first program was run, but the second program was not run yet */

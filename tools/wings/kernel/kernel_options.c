@@ -75,8 +75,8 @@ static void add_cpus(struct argp_state *state, struct record_options *o, const c
 		argp_error(state, "--cpu: '%s' is not a CPU list such as 0-3,8", arg);
 	for (__u32 i = 0; i < o->cpus.nr; i++)
 		if (o->cpus.range[i].first >= nr)
-			argp_error(state, "--cpu: this machine has no CPU %u; the last one is CPU %u",
-				   o->cpus.range[i].first, nr - 1);
+			argp_error(state, "--cpu: this machine has no CPU %u; the last one is CPU"
+				   " %u", o->cpus.range[i].first, nr - 1);
 	record_options_request(state, TSCT_REQUEST_CPUS, arg);
 }
 

@@ -24,9 +24,9 @@ struct kernel_select {
 	const char *name;	/* only threads with this name, of 15 bytes at most; NULL: any */
 	const char *cgroup;	/* directory of a cgroup (version 2); NULL: any */
 	const struct tsct_filter_ranges *cpus;	/* CPUs to record; NULL: all */
-	/* CPUs with most events; all other CPUs get small ring buffers of BPF; NULL: all CPUs */
+	/* CPUs that get ring buffers of BPF of full size; other CPUs get small ones; NULL: all */
 	const cpu_set_t *ring_cpus;
-	bool short_of_memory;	/* a limit of memory made the channel's rings smaller */
+	bool short_of_memory;	/* a memory limit made the channel's rings smaller */
 	struct where_list *where;	/* conditions on the fields of events; NULL: none */
 	/* rate limit of each event, see where_rate(); 0: none */
 	uint64_t rate_ns, rate_early_ns;
@@ -112,7 +112,7 @@ struct kernel_figures {
 	bool fragments;		/* datagrams with first bytes in fragments have no message number */
 	bool interrupts;	/* nested packets are missed, and stacks are not taken */
 	bool own;		/* events of interrupts are missed while the recorder runs */
-	bool hidden; /* true: the kernel hides these addresses; false: it does not list them */
+	bool hidden; /* true: the kernel hides the addresses; false: it does not list them */
 };
 
 void kernel_source_figures(const struct kernel_source *source, struct kernel_figures *ret);
@@ -135,7 +135,7 @@ struct bpf_rings;
 
 /*
  * bpf_rings_open - make a ring buffer for each CPU, of the size of the channel's rings
- * @cpus: CPUs with most events; the others get ring buffers of 64 KiB at most; NULL: all CPUs
+ * @cpus: other CPUs get ring buffers of 64 KiB at most; NULL: all CPUs
  * @channel: channel with TSCT_CHANNEL_KERNEL, open for writing. @channel and @clock must
  *	outlive the ring buffers.
  * @shared: gets the maps `rings` and `counts`
@@ -152,9 +152,9 @@ void bpf_rings_close(struct bpf_rings *rings);
  * @end: end of the recording, cycles. Omits later events, so that all programs and CPUs
  *	end at the same time
  *
- * A program that interrupts another one on its CPU records a later time first. Therefore,
- * unless @is_last, the events of the last HOLD_NS are held back and sorted. An event that
- * arrives after more than HOLD_NS is moved out of order, and the recording counts it as
+ * If a program interrupts another one on its CPU, the later event is first in the ring buffer.
+ * Therefore, unless @is_last, the events of the last HOLD_NS are held back and sorted. An event
+ * that arrives after more than HOLD_NS is moved out of order, and the recording counts it as
  * lost (disorder). Returns the number of events moved, or -errno.
  */
 int bpf_rings_pump(struct bpf_rings *rings, bool is_last, uint64_t end);
@@ -212,7 +212,7 @@ struct tasks_bpf;
 int task_source_find_self(const struct bpf_shared *shared, struct kernel_filter *filter);
 
 /*
- * Tracks the processes @roots and their descendants. Reports the present threads, and later
+ * Tracks the processes @roots and their descendants. Reports the current threads, and later
  * changes of threads, for the statedump. The caller destroys *ret_tasks, even after an error.
  */
 int task_source_open(const struct bpf_shared *shared, const pid_t *roots,
@@ -234,7 +234,7 @@ int net_source_open(const struct bpf_shared *shared, struct where_list *list,
 
 /* Adds the figures of network events to *ret. @bpf: NULL if no network event is selected */
 void net_source_figures(const struct net_bpf *bpf, struct kernel_figures *ret);
-/* As kernel_source_limited(), of network events */
+/* Like kernel_source_limited(), for network events */
 void net_source_limited(const struct net_bpf *bpf, take_dropped *take, void *context);
 
 #endif /* TSCT_TOOLS_KERNEL_PARTS_H */

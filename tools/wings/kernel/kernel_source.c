@@ -228,7 +228,7 @@ static int make_wait_map(struct kernel_source *source)
 	return source->wait_map < 0 ? bpf_errors_step(-errno, "make a map for") : 0;
 }
 
-/* Returns the limit of thread IDs. */
+/* Returns a number above all thread IDs. */
 static unsigned int read_pid_max(void)
 {
 	FILE *file = fopen("/proc/sys/kernel/pid_max", "re");
@@ -363,7 +363,7 @@ static int select_events(struct kernel_source *source, const char *const *events
 	source->stacks = select->stacks;
 	source->where = select->where;
 	make_filter(source, select);
-	/* Before Linux 6.12, sleepable programs take stacks without the lock that is needed. */
+	/* Before Linux 6.12, sleepable programs take stacks without the necessary lock. */
 	source->shared.may_sleep_with_stacks = bpf_kernel_since(6, 12);
 	if (!error && source->probes)
 		error = probe_set_check_processes(source->probes, select->roots, select->nr_roots);

@@ -56,7 +56,7 @@ void monotonic_update(struct monotonic *m, const struct tsct_clock_segment *segm
 		      unsigned int nr, const struct monotonic_reading *now);
 
 /*
- * monotonic_follow - read the clocks and convert the clock's present segments
+ * monotonic_follow - read the clocks and convert the clock's current segments
  * @ret_now: the readings
  *
  * Returns 1, 0 if the clock has no segments yet, or -errno of tsct_clock_segments().

@@ -56,15 +56,12 @@ struct packet {
 
 /* ---- payloads ------------------------------------------------------------ */
 
-/*
- * Addresses of the kernel's array of struct page and of its direct map of memory. These
- * values hold on kernels without variables for them. On others, find_memory() sets them.
- */
+/* Addresses of the kernel's array of struct page and of its direct map of memory. Kernels without
+ * variables for the addresses have these values; on other kernels, find_memory() sets them. */
 __u64 pages = 0xffffea0000000000ULL;
 __u64 memory = 0xffff888000000000ULL;
 
-/* For the loader */
-struct net_unknown unknown;
+struct net_unknown unknown;	/* read by the loader */
 
 /*
  * Reads the variable @name of the kernel into @base. Leaves @base unchanged if there is
@@ -98,8 +95,8 @@ int find_memory(void *unused)
 
 /*
  * Defines two programs for a kernel function, one for calls in processes and one for calls
- * in interrupts, because the kernel does not run a program that interrupts itself. In
- * @call, `context` is the context of the program, or NULL in interrupts.
+ * in interrupts: the kernel does not run a program again that is interrupted on the same CPU.
+ * In @call, `context` is the context of the program, or NULL in interrupts.
  */
 #define NET_PROGRAMS(name, function, call, ...)					\
 	SEC("fentry/" function)							\
@@ -148,8 +145,8 @@ struct payload_copy {
 	u64 skip;		/* number of payload bytes to skip first */
 	u64 want;		/* number of bytes to copy */
 	u64 done;		/* number of bytes copied so far */
-	/* Copied payload, at most HASHED bytes. The array has twice this size, because the
-	 * BPF verifier assumes that offset and length of a copy may both be HASHED. */
+	/* Copied payload, at most HASHED bytes. The array has twice this size, because for the
+	 * BPF verifier, offset and length of a copy may both be HASHED. */
 	u64 words[2 * HASHED / 8];
 };
 
@@ -273,8 +270,8 @@ __noinline int emit_datagrams(struct packet *p, struct buffer *buffer)
 	return 0;
 }
 
-/* Sockets of tracked processes. By BPF_F_CLONE, a socket that is accepted from a
- * listening socket in this map also gets an entry. */
+/* Sockets of tracked processes. With BPF_F_CLONE, a socket that is accepted from a listening
+ * socket in this map also gets an entry. */
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC | BPF_F_CLONE);
@@ -570,11 +567,10 @@ NET_PROGRAMS(on_udp6_send, "ip6_send_skb", send_udp(context, skb, true), struct 
 /* ---- receive --------------------------------------------------------------- */
 
 /*
- * Returns true if the kernel now delivers a segment for the second time. The segment
- * that ends a handshake is first delivered to the listening socket. If another CPU
- * creates the connection's socket at this moment, the kernel delivers the segment
- * again, to the new socket, on the same CPU as before, and without another segment in
- * between.
+ * Returns true if the kernel delivers a segment for the second time. The segment that ends
+ * a handshake is first delivered to the listening socket. If another CPU has just created
+ * the connection's socket, the kernel then delivers the segment to the new socket, on the
+ * same CPU, and without another segment in between.
  */
 static __always_inline bool is_redelivered(const struct sock *sk,
 					   const struct sk_buff *skb,

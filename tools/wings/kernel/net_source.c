@@ -16,8 +16,8 @@
 
 BPF_OPEN(net)
 
-/* Selects whether both programs of a kernel function (for calls in processes, and for
- * calls in interrupts) are loaded. */
+/* Selects whether both programs of a kernel function are loaded: the program for calls in processes
+ * and the program for calls in interrupts. */
 static void load_pair(struct bpf_program *process, struct bpf_program *interrupt, bool load)
 {
 	bpf_program__set_autoload(process, load);

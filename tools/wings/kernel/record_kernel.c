@@ -31,8 +31,8 @@
 
 /* ---- begin ---------------------------------------------------------------- */
 
-/* Raises the limit of open descriptors, as each probe needs several. The process of the
- * command keeps the old limit, because it exists already. */
+/* Raises the limit of open descriptors, as each probe needs several. The command keeps the old
+ * limit, because its process exists already. */
 static void raise_limit(void)
 {
 	struct rlimit files;
@@ -318,8 +318,8 @@ void record_kernel_flush(struct record_session *s)
 
 	do {
 		moved = kernel_source_flush(s->source, s->rec.end);
-		/* Drains only the kernel channel, and only up to the recording's end:
-		 * later events would be recorded only on some CPUs. */
+		/* Drain only the kernel channel, and only up to the recording's end, because
+		 * later events would be recorded on some CPUs only. */
 		if (!s->o->flight)
 			tsct_drain_pass(s->drains[s->nr_programs], s->rec.end, &taken);
 	} while (moved > 0);

@@ -22,7 +22,7 @@ struct statedump_ring {
 	struct ring_buffer *buffer;
 	int map, counts_map;
 	__u64 *counts;		/* index: enum statedump_count; mapped from counts_map */
-	/* set by the present call of statedump_ring_pump() */
+	/* set by the current call of statedump_ring_pump() */
 	__s64 until_ns;		/* CLOCK_MONOTONIC */
 	statedump_take *take;
 	void *context;

@@ -73,10 +73,8 @@ int task_source_find_self(const struct bpf_shared *shared, struct kernel_filter 
 	return error;
 }
 
-/*
- * Adds the processes @roots and their present descendants to the map `tracked`. The
- * program follow_fork, which is attached already, adds later descendants.
- */
+/* Adds the processes @roots and their current descendants to the map `tracked`. The program
+ * follow_fork, which is attached already, adds later descendants. */
 static int track_processes(const struct tasks_bpf *tasks, const pid_t *roots,
 			   unsigned int nr_roots)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Reports threads, the programs that processes run, and cgroups: first all that exist
- * when the recording begins, then each change. If a process tree is traced, only its
- * threads are reported. The filter's other members do not limit the reports, as names
- * and cgroups may change. */
+/* Reports threads, the programs that processes execute, and cgroups, for the statedump: first the
+ * threads that exist when the recording begins, then each change. If a process tree is traced,
+ * reports only its threads. Ignores the filter's other members, because names and cgroups may
+ * change. */
 #include "tools/bpf/progs/kernel.h"
 
 /* ID of the cgroup hierarchy of version 2 */
@@ -25,8 +25,8 @@ struct cgroup_record {
 	char path[STRING_MAX];
 };
 
-/* Reads a thread's number in its own pid namespace into *nr. @ret_ns, unless NULL,
- * receives the inode number of this namespace. */
+/* Reads a thread's ID in its own pid namespace into *nr. @ret_ns, unless NULL, receives the inode
+ * number of this namespace. */
 static __always_inline void read_numbers(const struct task_struct *task, u32 *nr,
 					 u32 *ret_ns)
 {
@@ -111,7 +111,7 @@ int BPF_PROG(report_exec, struct task_struct *task, int old_tid,
 
 	if (!is_wanted(task->tgid))
 		return 0;
-	/* In execve(), a thread that is not its process's first one gets the first one's number. */
+	/* In execve(), a thread that is not its process's first one gets the first one's ID. */
 	if (old_tid != task->pid)
 		report_end(old_tid);
 	all.tgid = task->tgid;
@@ -132,8 +132,8 @@ int BPF_PROG(report_cgroup, struct cgroup *made, const char *path)
 	return 0;
 }
 
-/* Reports the present threads. Runs once, after the programs above were attached, so
- * that no thread is missed. */
+/* Reports all existing threads. Runs once, after the programs above were attached, so that no
+ * thread is missed. */
 SEC("iter/task")
 int report_all(struct bpf_iter__task *it)
 {
@@ -144,10 +144,8 @@ int report_all(struct bpf_iter__task *it)
 	return 0;
 }
 
-/*
- * Runs for one thread, to find the thread's tgid in the initial pid namespace: the
- * recorder knows only the thread's number in the recorder's own pid namespace.
- */
+/* Runs for one thread, to find the thread's tgid in the initial pid namespace: the recorder knows
+ * only the thread's ID in its own pid namespace. */
 SEC("iter/task")
 int find_process(struct bpf_iter__task *it)
 {
@@ -180,8 +178,8 @@ int track_root(struct bpf_iter__task *it)
 	return 0;
 }
 
-/* Tracks the children of tracked processes. Runs repeatedly until no process was added,
- * because processes may get children meanwhile. */
+/* Tracks the children of tracked processes. Runs repeatedly until no process was added, to find
+ * all descendants. */
 SEC("iter/task")
 int track_children(struct bpf_iter__task *it)
 {

@@ -93,7 +93,7 @@ static const struct argp argp = {
 	.args_doc = "[EVENTS]",
 	.doc = "Print the kernel's events that 'record -e' can name, one per line, with "
 	"their fields.\v"
-	"EVENTS has * and ? for other characters: 'sched:*', '*exec*', 'kprobe:vfs_*' or "
+	"EVENTS may have the wildcards * and ?: 'sched:*', '*exec*', 'kprobe:vfs_*' or "
 	"'fentry:vfs_*' for functions with their parameters; 'uprobe:FILE:PATTERN' for the "
 	"functions of a program or library, 'usdt:FILE:PATTERN' for its USDT probes.",
 };

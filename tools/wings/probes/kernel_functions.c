@@ -12,7 +12,7 @@
 #include "lib/base/array.h"
 #include "probe.h"
 
-/* Names of functions, first by address, as the kernel lists them, later sorted by name */
+/* Names of functions, in the kernel's order until keep_unique() sorts them */
 struct names {
 	char (*all)[512];	/* KSYM_NAME_LEN */
 	unsigned int nr;
@@ -75,11 +75,11 @@ static int find_names(const char *pattern, struct names *names)
 	if (names->nr && names->nr <= PROBE_FUNCTIONS_MAX)
 		return 0;
 	if (names->nr)
-		return bpf_errors_fail(-E2BIG, "%s: %u functions match, at most %d can be recorded;"
-				       " use a narrower pattern", pattern, names->nr,
+		return bpf_errors_fail(-E2BIG, "%s: %u functions match, at most %d can be"
+				       " recorded; use a narrower pattern", pattern, names->nr,
 				       PROBE_FUNCTIONS_MAX);
-	return bpf_errors_fail(-ENOENT, "%s: this kernel has no matching function that can be probed",
-			       pattern);
+	return bpf_errors_fail(-ENOENT, "%s: this kernel has no matching function that can be"
+			       " probed", pattern);
 }
 
 int probe_functions_find(const char *pattern, struct probe **ret_probes)
@@ -109,6 +109,7 @@ int probe_functions_check(void)
 	tracefs_put_tracing_file(path);
 	if (usable)
 		return 0;
-	return bpf_errors_fail(-EOPNOTSUPP, "this kernel has no kprobes; boot one built with CONFIG_KPROBES=y and "
-		 "CONFIG_KPROBE_EVENTS=y, or record tracepoints");
+	return bpf_errors_fail(-EOPNOTSUPP, "this kernel has no kprobes; boot one built with"
+			       " CONFIG_KPROBES=y and CONFIG_KPROBE_EVENTS=y, or record"
+			       " tracepoints");
 }

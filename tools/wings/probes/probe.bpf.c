@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Probes: a program for each kind of place in the kernel or in a program. The loader opens
- * this object once for each probe, and loads the program of the probe's kind. The loader
- * also sets the event that the program records, and the steps that make the payload.
+ * Probes: a BPF program for each type of probe. The loader opens this object once for each
+ * probe, loads the program of the probe's type, and sets the event that the program records
+ * and the steps that make the payload.
  */
 #include "tools/bpf/progs/conditions.h"
 #include "tools/bpf/progs/kernel.h"
@@ -76,10 +76,7 @@ static __always_inline void append_bytes(char *to, void *context,
 	}
 }
 
-/*
- * Brings the existing pages of the process's strings into memory, so that later reads of
- * the strings do not wait for pages.
- */
+/* Loads the pages of the process's strings into memory, as later reads cannot wait for a page. */
 static __always_inline void load_strings(void *context)
 {
 	__u64 string;
@@ -166,8 +163,7 @@ static __always_inline int record_and_sleep(void *registers, void *context)
 	return record_wanted(registers, context);
 }
 
-/* Returns 1, because 0 would make the kernel hide the event from perf, which may count
- * the event, too. */
+/* Returns 1: with 0, the kernel would hide the event from perf, which may count it, too. */
 SEC("tracepoint")
 int on_tracepoint(void *context)
 {

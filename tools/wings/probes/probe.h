@@ -2,7 +2,7 @@
 /*
  * Probes: places in the kernel or in programs where an event is recorded. A text names a probe:
  *
- *	SYSTEM:EVENT		tracepoints of the kernel; * and ? stand for others
+ *	SYSTEM:EVENT		tracepoints of the kernel; * and ? are wildcards
  *	kprobe:FUNCTION[+OFFSET], kretprobe:FUNCTION
  *	fentry:FUNCTION, fexit:FUNCTION		* and ? as in tracepoints
  *	uprobe:FILE:SYMBOL[+OFFSET], uretprobe:FILE:SYMBOL	SYMBOL: NAME, 0xADDRESS,
@@ -10,8 +10,8 @@
  *	usdt:FILE:PROVIDER:NAME
  *
  * After all but tracepoints, fields may follow in parentheses, as "(count=%dx:u64, name=%di:string,
- * flags=+16(%si):x32)". The place of a field is a register, or memory at an address in a register;
- * arg1 to arg6 and ret are the registers by which functions pass arguments and results.
+ * flags=+16(%si):x32)". A field is read from a register, or from memory at an address in a
+ * register; arg1 to arg6 and ret are the registers of a function's arguments and result.
  */
 #ifndef TSCT_TOOLS_PROBE_H
 #define TSCT_TOOLS_PROBE_H
@@ -28,10 +28,10 @@
 #include "probe_steps.h"
 
 enum probe_type {
-	PROBE_TRACEPOINT,	/* perf calls programs of types up to PROBE_KRETPROBE */
-	PROBE_KPROBE, PROBE_KRETPROBE,
+	PROBE_TRACEPOINT,
+	PROBE_KPROBE, PROBE_KRETPROBE,	/* code relies on the order in each pair */
 	PROBE_FENTRY, PROBE_FEXIT,
-	PROBE_UPROBE, PROBE_URETPROBE,
+	PROBE_UPROBE, PROBE_URETPROBE,	/* from here on: probes of programs */
 	PROBE_USDT,
 };
 
@@ -51,8 +51,8 @@ struct probe {
 	char group[64];
 	char name[PROBE_NAME_MAX];	/* name of tracepoint, function, symbol or USDT probe */
 	char path[4096];	/* file of uprobe, uretprobe and usdt */
-	uint64_t offset;	/* bytes from the function's start */
-	uint64_t start;		/* uprobe, uretprobe: offset of the function's start in the file */
+	uint64_t offset;	/* from the function's start, bytes */
+	uint64_t start;		/* uprobe, uretprobe: start of the function in the file, bytes */
 	char event[TSCT_EVENT_NAME_MAX];	/* name of the event */
 	unsigned int kind;	/* TSCT_KIND_* of the event */
 	struct probe_fields fields;
@@ -70,16 +70,13 @@ struct probe {
  */
 int probe_parse(const char *text, struct probe **ret_probes);
 
-/* Writes to @text the text, without fields, from which probe_parse() makes this probe. */
+/* Writes a probe as text for probe_parse(), without fields. */
 void probe_place(const struct probe *probe, char *text, size_t size);
 
 /* ---- fields: probe_fields.c -------------------------------------------- */
 
-/*
- * Set the fields of a probe that is not a tracepoint: from the user's text in
- * parentheses, or by default from the kernel's types of a function's parameters or
- * result. Return 0, or -errno.
- */
+/* Set the fields of a probe that is not a tracepoint: from the user's text in parentheses, or by
+ * default from the kernel's types of a function's parameters or result. Return 0, or -errno. */
 int probe_fields_by_text(struct probe *probe, const char *text);
 int probe_fields_by_default(struct probe *probe);
 
@@ -147,15 +144,15 @@ int probe_functions_check(void);
 struct program_file;		/* an ELF file and its symbols */
 
 struct program_symbol {
-	char *name;		/* without its version */
+	char *name;		/* name without @VERSION */
 	uint64_t address;	/* as nm prints it */
 	unsigned int type;	/* STT_FUNC, STT_GNU_IFUNC or STT_OBJECT */
-	bool is_defined;	/* in this file */
-	bool is_old;		/* another version of this name is the default */
+	bool is_defined;	/* the symbol is defined in this file */
+	bool is_old;		/* the name's default version is another symbol */
 };
 
-/* Returns the length of the longest path of an existing file at the beginning of @text that the
- * end of @text or a colon follows, or 0. Paths and names of functions may contain colons. */
+/* Returns the length of the longest path of an existing file at the beginning of @text, up to a
+ * colon or the end of @text; 0: no such file. Paths and names of functions may contain colons. */
 size_t program_path_len(const char *text);
 
 /* Reads the symbols of a file. The caller closes *ret even after an error. @path must
@@ -166,8 +163,8 @@ void program_close(struct program_file *file);
 /* Returns the file for libelf. */
 struct Elf *program_elf(struct program_file *file);
 
-/* Returns the next function from index *at, which is 0 at first and is updated, or NULL if none
- * is left. *ret_is_only: no other function has the same name */
+/* Returns the next function, or NULL. *at: 0 at first; updated. *ret_is_only: no other function has
+ * the same name */
 const struct program_symbol *program_next(const struct program_file *file, size_t *at,
 					  bool *ret_is_only);
 
@@ -178,25 +175,25 @@ bool program_place(const struct program_file *file, const struct program_symbol 
 /* Returns true if @text is 0xADDRESS, or NAME or NAME@0xADDRESS with the NAME of a symbol. */
 bool program_has(const struct program_file *file, const char *text);
 
-/* Finds the offset in the file of the start of the function that @text names: NAME,
- * 0xADDRESS or NAME@0xADDRESS. Returns 0, or -errno. */
+/* Finds the function that @text names: NAME, 0xADDRESS or NAME@0xADDRESS. *ret_offset: start of the
+ * function in the file, bytes. Returns 0, or -errno. */
 int program_find(const struct program_file *file, const char *text, uint64_t *ret_offset);
 
-/* Returns true for a Go program: it crashes if a uretprobe has changed a return address. */
+/* Returns true for a Go program, which would crash if a uretprobe changed a return address. */
 bool program_is_go(const struct program_file *file);
 
 /* ---- programs that run: program_process.c ----------------------------------- */
 
-/* Checks that process @pid, if it has mapped a file with this path, has mapped the present
- * file. Returns 0, or -ENOENT with the path of the process's own file in bpf_errors_why(). */
+/* Checks that process @pid has not mapped another file with this path. Returns 0, or -ENOENT with
+ * another path of the process's file in bpf_errors_why(). */
 int program_check_process(const char *path, pid_t pid);
 
 /* ---- functions and USDT probes of programs: program_probes.c -------------- */
 
 /*
- * Calls @print with each function that "uprobe:FILE:PATTERN", or each probe, with its arguments,
- * that "usdt:FILE:PATTERN" matches, as text for probe_parse(). Without ":PATTERN", all match.
- * Returns 0, even if nothing matches, or -errno; in either case sets bpf_errors_why().
+ * Calls @print with each probe that @pattern matches, as text for probe_parse(). @pattern:
+ * "uprobe:FILE:PATTERN" for functions, "usdt:FILE:PATTERN" for USDT probes; without ":PATTERN",
+ * all match. Returns 0, even if nothing matches, or -errno; in either case sets bpf_errors_why().
  */
 int program_probes_each(const char *pattern, void (*print)(void *context, const char *name),
 			void *context);

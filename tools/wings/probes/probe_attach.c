@@ -134,8 +134,8 @@ struct kprobe_link {
 #define LINK_KPROBE	3	/* BPF_PERF_EVENT_KPROBE */
 #define LINK_KRETPROBE	4
 
-/* Returns how often a kprobe was hit but its program was not called, because the hit was inside
- * another kprobe or, for a kretprobe, too many calls of the function had not returned yet. */
+/* Returns the number of hits of a kprobe for which its program was not called: hits inside another
+ * kprobe or, for a kretprobe, hits while too many calls of the function had not returned yet. */
 static unsigned long link_missed(const struct bpf_link *link)
 {
 	struct kprobe_link info = { .type = 0 };

@@ -144,8 +144,8 @@ static int find_word(const struct probe *probe, const char *name, size_t len)
 		at : -EFBIG;
 }
 
-/* Returns true if the register @name has its value only at the other end of the
- * function: arguments at the function's start, the result at its end. */
+/* Returns true if @name has no value at this probe: arguments at a function's end, or the result
+ * at its start. */
 static bool is_elsewhere(const struct probe *probe, const char *name)
 {
 	if (probe->type == PROBE_KRETPROBE || probe->type == PROBE_URETPROBE)
@@ -211,8 +211,8 @@ static int add_by_text(struct probe *probe, char *text)
 	len = read_type(colon ? colon + 1 : "u64", type, sizeof(type), &user);
 	if (len < 0 || (!len && step.kind == PROBE_COPY_USER) ||
 	    (in_kernel && step.kind == PROBE_COPY_USER)) {
-		return bpf_errors_fail(-EINVAL, "%s: '%s' is not a type here; use u8 to u64, s8 to s64, "
-			 "x8 to x64%s", text, colon ? colon + 1 : "u64",
+		return bpf_errors_fail(-EINVAL, "%s: '%s' is not a type here; use u8 to u64, s8 to"
+			 " s64, x8 to x64%s", text, colon ? colon + 1 : "u64",
 			 in_kernel ? ", string or ustring" : " or string");
 	}
 	step.len = (u16)len;
@@ -220,8 +220,8 @@ static int add_by_text(struct probe *probe, char *text)
 		step.kind = in_kernel && !user ? PROBE_STRING_KERNEL : PROBE_STRING_USER;
 	if (!probe_fields_add(&probe->fields, text, type, &step))
 		return 0;
-	return bpf_errors_fail(-EINVAL, "%s: too many or too large fields; use at most %d fields", text,
-		 PROBE_STEPS_MAX);
+	return bpf_errors_fail(-EINVAL, "%s: too many or too large fields; use at most %d fields",
+			       text, PROBE_STEPS_MAX);
 }
 
 int probe_fields_by_text(struct probe *probe, const char *text)
@@ -248,7 +248,7 @@ static const struct btf_type *bare_type(const struct btf *btf, __u32 id)
 	return type;
 }
 
-/* Returns true for const char *, a string; char * may point to a buffer without a NUL. */
+/* Returns true for const char *, which points to a string; char * may point to any buffer. */
 static bool is_string(const struct btf *btf, const struct btf_type *pointer)
 {
 	const struct btf_type *to = btf__type_by_id(btf, pointer->type);
@@ -364,6 +364,7 @@ int probe_fields_by_default(struct probe *probe)
 	/* A kprobe does not need the function's type. Without the type, the event has no fields. */
 	if (probe->type == PROBE_KPROBE || probe->type == PROBE_KRETPROBE)
 		return 0;
-	return bpf_errors_fail(-ENOENT, "%s: the kernel has no type of such a function; 'trace-ctl list "
-		 "fentry:*' prints the functions that have one; or use kprobe:", probe->name);
+	return bpf_errors_fail(-ENOENT, "%s: the kernel has no type of such a function; 'trace-ctl"
+			       " list fentry:*' prints the functions that have one; or use"
+			       " kprobe:", probe->name);
 }

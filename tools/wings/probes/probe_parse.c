@@ -83,8 +83,8 @@ static bool read_offset(struct probe *probe)
 		(probe->type == PROBE_KPROBE || probe->type == PROBE_UPROBE);
 }
 
-/* Sets the path by which the kernel finds the file: the absolute path without links; but
- * @path if the absolute path names another file, as for /proc/PID/exe and /proc/PID/root. */
+/* Sets the path by which the kernel finds the file: the absolute path without links; or @path, if
+ * the absolute path names another file, as for /proc/PID/exe and /proc/PID/root. */
 static void set_path(struct probe *probe, const char *path)
 {
 	struct stat meant, found;
@@ -114,8 +114,8 @@ static const char *read_file(struct probe *probe, const char *at, char *path)
 	return at + len + 1;
 }
 
-/* Returns the end of the function's name, which may have parentheses itself: the end of @at
- * or the last parenthesis after a name that the file has, else the first parenthesis. */
+/* Returns the end of the function's name, which may contain parentheses: the last parenthesis, or
+ * the end of @at, before which is a name that the file has; else the first parenthesis. */
 static const char *find_name_end(const struct program_file *file, struct probe *probe,
 				 const char *at)
 {
@@ -169,8 +169,8 @@ static int check_usdt(const struct probe *probe, const char *path)
 	free(text);
 	if (err || found)
 		return err;
-	return bpf_errors_fail(-ENOENT, "%s: no USDT probe '%s:%s'; 'trace-ctl list usdt:FILE' prints all",
-		 path, probe->group, probe->name);
+	return bpf_errors_fail(-ENOENT, "%s: no USDT probe '%s:%s'; 'trace-ctl list usdt:FILE'"
+			       " prints all", path, probe->group, probe->name);
 }
 
 /* Sets the event's name and the fields. @fields: the user's text; NULL: default fields */

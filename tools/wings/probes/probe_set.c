@@ -23,7 +23,7 @@ struct probe_set {
 
 /* ---- selection ----------------------------------------------------------- */
 
-/* Returns the mask of the built-in event that records a tracepoint faster, or 0. */
+/* Returns the mask of the built-in event that records the tracepoint of @probe faster, or 0. */
 static unsigned int built_in_of(const struct probe *probe)
 {
 	return probe->type == PROBE_TRACEPOINT && !strcmp(probe->group, "sched") &&
@@ -187,7 +187,8 @@ int probe_set_attach(struct probe_set *set, struct tsct_channel *channel,
 	if (!set->programs)
 		return bpf_errors_fail(-ENOMEM, "out of memory");
 	set->nr_attached++;
-	return attach_probe(&set->probes[i], channel, shared, stacks, &set->programs[i]) ?: (int)(set->nr - set->nr_attached);
+	return attach_probe(&set->probes[i], channel, shared, stacks, &set->programs[i]) ?:
+		(int)(set->nr - set->nr_attached);
 }
 
 unsigned long probe_set_missed(const struct probe_set *set)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A list of steps makes the payload of a probe's event: each step appends bytes. The
+ * The payload of a probe's event is made by a list of steps, each of which appends bytes. The
  * loader sets the list as a constant of the BPF program, so that the kernel's verifier
  * knows the size of each copy.
  */
@@ -13,10 +13,8 @@
 #define PROBE_FIXED_MAX	1024	/* maximum size of the fields of fixed size, bytes */
 
 enum probe_step_kind {
-	/*
-	 * Bytes of the program's context: a tracepoint's record, registers, or arguments in
-	 * words of 64 bits
-	 */
+	/* Bytes of the BPF program's context: a tracepoint's record, registers, or arguments in
+	 * words of 64 bits */
 	PROBE_COPY,
 	/* Bytes of the process's memory, at the address in a word of the context */
 	PROBE_COPY_USER,

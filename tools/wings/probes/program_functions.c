@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Finds functions of a program or library in its ELF file, by name, with their places */
+/* Finds functions of a program or library, by name, and their offsets in its ELF file */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,15 +17,15 @@
 #include "tools/common/near_name.h"
 
 #define VERSION_HIDDEN	0x8000	/* in .gnu.version: the symbol is not the default version */
-#define NAMES_SHOWN	8	/* in messages, at most */
+#define NAMES_SHOWN	8	/* maximum number of names in a message */
 
 struct program_file {
 	const char *path;
 	int fd;
 	Elf *elf;
-	struct program_symbol *symbols;	/* by name, then default versions first, then by address */
+	struct program_symbol *symbols;	/* sorted by compare_symbols() */
 	size_t nr;
-	size_t nr_functions;	/* of them */
+	size_t nr_functions;	/* number of symbols that are functions */
 	bool has_symtab;	/* the file also names functions that are not exported */
 };
 
@@ -121,7 +121,7 @@ static Elf_Data *find_section(Elf *elf, unsigned int type, GElf_Shdr *header)
 	return NULL;
 }
 
-/* Sorts the symbols. Keeps one of several equal symbols, such as of both tables. */
+/* Sorts the symbols. Removes duplicates, such as a symbol that is in both tables. */
 static void sort_symbols(struct program_file *file)
 {
 	struct program_symbol *at, *kept = file->symbols, *const end = kept + file->nr;
@@ -311,7 +311,7 @@ bool program_has(const struct program_file *file, const char *text)
 	return has;
 }
 
-/* Appends a name, with its address unless 0, to a list of at most NAMES_SHOWN names. */
+/* Appends a name to a list of at most NAMES_SHOWN names, with its address unless this is 0. */
 static void append(char *list, size_t size, unsigned int *nr, const char *name, uint64_t address)
 {
 	const size_t used = strlen(list);
@@ -361,7 +361,7 @@ static int explain_missing(const struct program_file *file, const char *name)
 		    "prints all", file->path, name);
 }
 
-/* Finds the function with the name @name and, unless @address is 0, at @address. */
+/* Finds the function with the name @name and, unless @address is 0, the address @address. */
 static int find_symbol(const struct program_file *file, const char *name, uint64_t address,
 		       const struct program_symbol **ret)
 {

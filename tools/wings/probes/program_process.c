@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Checks which one of several files with the same path a process has mapped */
+/* Checks which of several files with the same path a process has mapped */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -46,9 +46,10 @@ static int check_mapping(const char *path, pid_t pid, const char *range, const c
 		if (name[len] || is_same_file(found, path))
 			return 0;
 	}
-	return bpf_errors_fail(-ENOENT, "%s: process %d runs another %s of this path, "
+	return bpf_errors_fail(-ENOENT, "%s: process %d runs another %s with this path, "
 			       "whose events would not be recorded; use FILE=%s", path, pid,
-			       name[len] ? "(deleted) file" : "file, of its mount namespace,", found);
+			       name[len] ? "(deleted) file" : "file of its mount namespace",
+			       found);
 }
 
 int program_check_process(const char *path, pid_t pid)

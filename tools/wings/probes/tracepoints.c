@@ -102,7 +102,7 @@ static int find_in_system(const char *system, const char *pattern,
 	return nr;
 }
 
-/* Finds the tracepoint of which a name that does not exist may be a misspelling. */
+/* Finds a tracepoint with a name that is similar to a name that does not exist. */
 static bool find_near(char **systems, const char *system, const char *name, char *near,
 		      size_t size)
 {
@@ -130,8 +130,8 @@ int tracepoints_find(const char *system, const char *name, struct probe **ret_pr
 
 	*ret_probes = NULL;
 	if (!systems)
-		return bpf_errors_fail(-EACCES, "cannot read the kernel's tracepoints: %s; run as root,"
-				       " with tracefs mounted (mount -t tracefs none"
+		return bpf_errors_fail(-EACCES, "cannot read the kernel's tracepoints: %s; run as"
+				       " root, with tracefs mounted (mount -t tracefs none"
 				       " /sys/kernel/tracing)", strerror(errno));
 	for (at = systems; *at; at++)
 		if (!fnmatch(system, *at, 0))

@@ -18,15 +18,14 @@
  * tsct_code_file_open - open a regular file
  * @root: directory in which the path and its symbolic links are resolved; -1: "/"
  *
- * Opens no device and no FIFO, because opening these has side effects. Returns a
- * descriptor to read from, or -1.
+ * Does not open devices and FIFOs, because this has side effects. Returns a descriptor to read
+ * from, or -1.
  */
 int tsct_code_file_open(int root, const char *path);
 
 /* Reads the build id from a file's program headers, as the kernel does. @text: "" if there is none.
  * Returns false if the file is unreadable, or no ELF file of this byte order. */
 bool tsct_build_id_read(int fd, char text[TSCT_BUILD_ID_TEXT]);
-
 
 /* ---- names of compiled code: perf_map.c ------------------------------------------------ */
 
@@ -47,9 +46,9 @@ void tsct_perf_maps_free(struct tsct_perf_maps *maps);
 
 /*
  * tsct_perf_maps_find - find the function at an address
- * @tgid: number of the process in /proc. The file is in the process's root directory; its
- *	name has the process's number in its own pid namespace.
- * @now_ns: the present time, CLOCK_MONOTONIC
+ * @tgid: process ID in /proc. The file is in the process's root directory; its name has the
+ *	process ID in the process's own pid namespace.
+ * @now_ns: the current time, CLOCK_MONOTONIC
  * @ret_offset: offset of the address from the function's start, bytes
  *
  * Returns the name, valid until the next call, or NULL if unknown. If the address is unknown
@@ -57,6 +56,5 @@ void tsct_perf_maps_free(struct tsct_perf_maps *maps);
  */
 const char *tsct_perf_maps_find(struct tsct_perf_maps *maps, __u32 tgid, __u64 address,
 				__s64 now_ns, __u64 *ret_offset);
-
 
 #endif /* TSCT_STACKS_CODE_H */

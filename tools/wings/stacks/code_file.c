@@ -54,7 +54,7 @@ static int find_note(const char *notes, size_t size, size_t align,
 		if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != sizeof("GNU") ||
 		    memcmp(notes + name, "GNU", sizeof("GNU")))
 			continue;
-		/* Cut longer ids, which the kernel ignores. */
+		/* Cut an id that is too long. (The kernel ignores such ids.) */
 		if (end - text > TSCT_BUILD_ID_MAX)
 			end = text + TSCT_BUILD_ID_MAX;
 		memcpy(build_id, notes + text, end - text);

@@ -13,11 +13,11 @@
 #define MAPS_MAX	16		/* processes whose files are kept */
 #define FILE_BYTES_MAX	(32 << 20)	/* maximum number of bytes to read of a file */
 #define SYMBOLS_MAX	(1U << 20)	/* maximum number of symbols of a file */
-#define KEPT_BYTES_MAX	(128U << 20) /* maximum memory for all files; beyond, files are forgotten */
+#define KEPT_BYTES_MAX	(128U << 20)	/* maximum memory for the symbols of all files, bytes */
 #define CHUNK		(64 << 10)
 #define OVERLAP_MAX	64 /* maximum number of functions that are checked for an address */
-/* Reading files may use 1/(REST + 1) of the time. Up to CREDIT_NS without reading are a
- * credit, so that files of several processes may be read one after the other. */
+/* Reading files may use 1/(REST + 1) of the time, averaged over CREDIT_NS, so that files of several
+ * processes may be read one after the other. */
 #define REST		4
 #define CREDIT_NS	(NS_PER_S / 10)
 
@@ -32,10 +32,10 @@ struct perf_map {
 	struct stat file;
 	off_t read_to;		/* offset of the end of the last line that was read */
 	char tail[32];		/* bytes before read_to, which change if the file was rewritten */
-	struct perf_symbol *symbols;	/* by begin */
+	struct perf_symbol *symbols;	/* sorted by `begin` */
 	__u32 nr;
 	size_t room;
-	char *names;		/* each with a NUL */
+	char *names;		/* names of the symbols, each with a NUL */
 	__u32 names_len;
 	size_t names_room;
 	__u64 used;		/* value of `uses` at the last use */
@@ -49,7 +49,7 @@ struct tsct_perf_maps {
 
 /* ---- the file of a process ------------------------------------------------ */
 
-/* Returns the number of a process in its own pid namespace, or 0 if the process has ended. */
+/* Returns the ID of a process in its own pid namespace, or 0 if the process has ended. */
 static unsigned int find_own_number(__u32 tgid)
 {
 	char path[32], line[256];
@@ -215,7 +215,7 @@ static const struct perf_symbol *search_symbol(const struct perf_map *m, __u64 a
 
 /* ---- interface ------------------------------------------------------------- */
 
-/* Returns the element of a process. A new process replaces the process used longest ago. */
+/* Returns the element of a process. A new process replaces the least recently used one. */
 static struct perf_map *get_map(struct tsct_perf_maps *maps, __u32 tgid)
 {
 	struct perf_map *m, *oldest = maps->maps;
@@ -231,7 +231,7 @@ static struct perf_map *get_map(struct tsct_perf_maps *maps, __u32 tgid)
 	return oldest;
 }
 
-/* Forgets files, those used longest ago first, but never @but, until the others fit. */
+/* Forgets files, the least recently used first, but not @but, until the others fit. */
 static void limit_memory(struct tsct_perf_maps *maps, const struct perf_map *but)
 {
 	struct perf_map *m, *oldest;

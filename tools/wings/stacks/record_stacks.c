@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Stacks of kernel events: writes into the statedump the function of each kernel frame
- * and the file of each user frame, which are found while function and file exist.
+ * Stacks of kernel events: finds the function of each kernel frame and the file of each user
+ * frame while they exist, and writes them into the statedump.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,16 +29,16 @@
 #define USER_END	0x7fffffffffffULL	/* highest address of a program */
 #define KEPT_FILES	256	/* maximum number of files that are kept open */
 
-/* Maximum numbers of remembered stacks, frames, files with code, executed programs, and
- * mappings of a process: hostile programs can make any number of these. */
+/* Maximum numbers of stacks, frames, files with code, executed programs, and mappings of a process
+ * that are kept: hostile programs can make any number of these. */
 #define STACKS_MAX	(1U << 16)
 #define FRAMES_MAX	(1U << 17)
 #define IMAGES_MAX	1024
 #define PROGRAMS_MAX	256
 #define MAPPINGS_MAX	2048
 
-/* Time after which mappings of a process are read again, ns. Stacks are about 10 ms old when
- * they arrive here; a program that compiles code causes thousands of stacks a second. */
+/* Time after which mappings of a process are read again, ns. A stack is about 10 ms old when it is
+ * processed. A program that compiles code causes thousands of stacks a second. */
 #define MAPPINGS_VALID_NS	10000000
 
 /* A function of the kernel */
@@ -67,25 +67,25 @@ struct code_mapping {
 
 struct record_stacks {
 	char *kallsyms;		/* text of /proc/kallsyms, to which the symbols point */
-	struct kernel_symbol *symbols;	/* by address */
+	struct kernel_symbol *symbols;	/* sorted by address */
 	__u32 nr_symbols;
 	struct image *images;
 	__u32 nr_images;
 	unsigned int nr_kept;
 	char **programs;	/* paths of executed files that were not opened yet */
 	__u32 nr_programs;
-	struct code_mapping *mappings;	/* of the process mapped_tgid */
+	struct code_mapping *mappings;	/* mappings of the process mapped_tgid */
 	__u32 nr_mappings;
 	__u32 mapped_tgid;
 	__u64 mapped_ns;	/* time at which the mappings were read, CLOCK_MONOTONIC, ns */
-	bool mapped_now;	/* the mappings were read for the present stack */
+	bool mapped_now;	/* the mappings were read for the current stack */
 	bool mapped;		/* the mappings could be read */
 	/* stacks and frames that were written; keys: hashes, which programs cannot guess */
 	struct tsct_index stacks, frames;
 	__u32 *numbers;		/* number of each frame in `frames`, with the same index */
 	__u32 nr_frames;	/* frames that have a number */
-	__u64 seed;		/* random start of keys */
-	struct tsct_symbolizer *symbolizer;	/* or NULL */
+	__u64 seed;		/* random seed of the hashes */
+	struct tsct_symbolizer *symbolizer;	/* NULL: out of memory */
 	struct tsct_perf_maps *perf_maps;
 };
 
@@ -175,7 +175,8 @@ static size_t count_own(const struct record_stacks *st, const __u64 *frames, siz
 		symbol = find_kernel(st, frames[i]);
 		if (!symbol)
 			break;
-		/* The top frame of a kprobe is the probed function, even if `callers` has it. */
+		/* With a kprobe, the top frame is the probed function, which is kept even if
+		 * `callers` has it. */
 		if (!i && (!symbol->module || strcmp(symbol->module, "[bpf]")) &&
 		    strncmp(symbol->name, "perf_trace_", 11) &&
 		    strncmp(symbol->name, "perf_syscall_", 13) &&
@@ -441,8 +442,9 @@ static __u32 number_in_image(struct record_session *s, __u64 cycles, long index,
 
 	if (is_numbered(st, key, &number))
 		return number;
-	name = image->fd < 0 || !st->symbolizer ? NULL : tsct_symbolizer_find(st->symbolizer, image->fd,
-				image->path, image->build_id, offset, &from);
+	name = image->fd < 0 || !st->symbolizer ? NULL :
+		tsct_symbolizer_find(st->symbolizer, image->fd, image->path, image->build_id,
+				     offset, &from);
 	if (name) {
 		snprintf(text, sizeof(text), "%.1000s+0x%llx", name, from);
 		frame.symbol = text;
@@ -475,8 +477,8 @@ static const struct code_mapping *find_mapping(struct record_stacks *st, __u32 t
 	return search_mapping(st, address);
 }
 
-/* Finds the number of a frame of which only the address is known. Returns false if
- * there is no code at the address, so that the previous frame was the last one. */
+/* Finds the number of a frame without a build id. Returns false if there is no code at the address:
+ * the previous frame was the last one. */
 static bool number_address(struct record_session *s, __u64 cycles, __u32 tgid,
 			   __u64 address, __u32 *ret_number)
 {
@@ -503,8 +505,7 @@ static bool number_address(struct record_session *s, __u64 cycles, __u32 tgid,
 	if (m && !strncmp(m->name, "[v", 2)) {		/* [vdso], [vsyscall] */
 		frame.address = address - m->begin;
 	} else {
-		/* This also finds the name after the process's end, if the process's
-		 * file was read before. */
+		/* If the file was read before, this finds the name even after the process's end. */
 		name = tsct_perf_maps_find(st->perf_maps, tgid, address, tsct_monotonic_ns(),
 					   &from);
 		if (m && !name)
@@ -533,8 +534,7 @@ static bool number_user(struct record_session *s, __u64 cycles, __u32 tgid,
 
 	if (from->status != BPF_STACK_BUILD_ID_VALID)
 		return number_address(s, cycles, tgid, offset, ret_number);
-	/* For an address in no mapping, the kernel gives a negative offset in the next
-	 * mapping. */
+	/* For an address outside of all mappings, the kernel gives a negative offset. */
 	if (offset > INT64_MAX)
 		return false;
 	tsct_build_id_text(from->build_id, sizeof(from->build_id), build_id);
@@ -579,9 +579,9 @@ static void print_warning(void *, const char *sentence)
 	ctl_error("--stack: %s", sentence);
 }
 
-/* Forgets all stacks and frames if there are too many. A stack that is sent again is
- * then written a second time; readers use the first copy. Forgets files only if there
- * are too many, as a file might not be found again after its process has ended. */
+/* Forgets all stacks and frames if there are too many. A stack that is sent again is then written
+ * a second time; readers use the first copy. Also forgets all files if there are too many files;
+ * not earlier, because a file might not be found again after its process has ended. */
 static void limit_numbers(struct record_stacks *st)
 {
 	const bool many_images = st->nr_images >= IMAGES_MAX;
@@ -617,7 +617,7 @@ static void write_stack(struct record_session *s, __u64 cycles, const struct sta
 	__u32 number, len = 0;
 	size_t i, at = 0;
 
-	/* A return address is after the call instruction; the address minus 1 is within it. */
+	/* A return address is after the call instruction: subtract 1 to get the caller's code. */
 	for (i = own; i < nr_kernel; i++)
 		at += (size_t)sprintf(text + at, "%s%u", at ? " " : "",
 				      number_kernel(s, cycles, kernel[i] - (i > 0)));
@@ -654,7 +654,8 @@ void record_stacks_take(struct record_session *s, __u64 cycles, const void *payl
 
 void record_stacks_exec(struct record_stacks *st, const char *filename)
 {
-	/* A path that is relative to another directory gives a file with another build id here. */
+	/* If the path is relative to another directory, this may find another file, which has
+	 * another build id and thus is not used. */
 	char *path = st ? realpath(filename, NULL) : NULL;
 	bool known = !path;
 	size_t i;

@@ -19,8 +19,8 @@
 #define DEBUG_FILE	"/usr/lib/debug/.build-id/%.2s/%s.debug"
 
 #define PROCESSES_MAX	32	/* processes that are kept */
-#define FAILED_MAX	8	/* after so many failed files, no more files are read */
-#define TIMEOUT_S	20 /* maximum wait for an answer, s: a hostile file can let it sleep */
+#define FAILED_MAX	8	/* number of failed files after which no more files are read */
+#define TIMEOUT_S	20 /* timeout of an answer, s: a hostile file may make the process sleep */
 #define STACK_BYTES	(64 << 10)
 
 /* A file, and the process that reads its symbols */
@@ -69,7 +69,7 @@ static int run_reader(void *argument)
 	dup2(file, SYMBOLIZE_FILE_FD);
 	dup2(debug, SYMBOLIZE_DEBUG_FD);
 	syscall(SYS_close_range, SYMBOLIZE_DEBUG_FD + 1, ~0U, 0);
-	setsid();		/* a new session: signals of the terminal do not reach it */
+	setsid();		/* so that the process gets no signals of the terminal */
 	execv("/proc/self/exe", argv);
 	_exit(1);
 }
@@ -98,7 +98,7 @@ static void start_process(struct symbol_process *p, int file, int debug)
 		close(pair[0]);
 }
 
-/* Ends the process. Returns the signal that ended it before, or 0 if none or unknown. */
+/* Ends the process. Returns the signal by which the process had already ended; 0: none, unknown */
 static int stop_process(struct symbol_process *p)
 {
 	siginfo_t info = { .si_status = 0 };
@@ -121,7 +121,7 @@ static int stop_process(struct symbol_process *p)
  * descriptor, or -1. */
 static int open_file(const char *path, const char *build_id)
 {
-	/* Recorders write only absolute paths: other paths are not trusted. */
+	/* Reject relative paths, which recorders do not write. */
 	int fd = *path == '/' ? tsct_code_file_open(-1, path) : -1;
 	char text[TSCT_BUILD_ID_TEXT];
 
@@ -156,8 +156,8 @@ static void free_process(struct symbol_process *p)
 	p->path = NULL;
 }
 
-/* Returns the process for a file, or NULL if out of memory. If there is no such
- * process, starts one in place of the process that was used longest ago. */
+/* Returns the process for a file, or NULL if out of memory. If there is no such process, starts one
+ * in place of the least recently used process. */
 static struct symbol_process *get_process(struct tsct_symbolizer *s, int fd,
 					  const char *path, const char *build_id)
 {

@@ -3,7 +3,7 @@
  * The process that reads the symbols of one file. The file is not trusted: elfutils maps
  * it, decompresses parts of it and trusts offsets in it, so the file may crash this
  * process, or take control of it. The process therefore runs as the user nobody, within
- * limits, and can neither open anything nor reach another process.
+ * limits, and cannot open files or communicate with processes other than its parent.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -34,7 +34,7 @@
 
 /* A function, or another named place in the code */
 struct symbol {
-	__u64 address;		/* as in the ELF file, where the load address is 0 */
+	__u64 address;		/* address in the ELF file, for the load address 0 */
 	__u64 size;		/* bytes; 0: unknown */
 	const char *name;	/* libdwfl owns the text */
 };
@@ -44,7 +44,7 @@ struct symbol_table {
 	char build_id[TSCT_BUILD_ID_TEXT];
 	Dwfl *dwfl;
 	Dwfl_Module *module;	/* NULL: no such ELF file */
-	struct symbol *symbols;	/* by address */
+	struct symbol *symbols;	/* sorted by address */
 	size_t nr;
 	char *(*demangle)(const char *name, char *to, size_t *size, int *status);
 };
@@ -56,8 +56,8 @@ static int compare_symbols(const void *a, const void *b)
 	const struct symbol *one = a, *two = b;
 	size_t len = strlen(one->name), other = strlen(two->name);
 
-	/* Of several symbols at an address, first the longest function, then the shortest
-	 * name, then the name last in ASCII order: lower case before an underscore */
+	/* Symbols at one address: the longest function first, then the shortest name, then the
+	 * name that is last in ASCII order, so that lower case comes before an underscore */
 	return tsct_compare(one->address, two->address) ?: tsct_compare(two->size, one->size) ?:
 		tsct_compare(len, other) ?: strcmp(two->name, one->name);
 }
@@ -214,15 +214,15 @@ static int filter_calls(void)
 
 static int set_limit(int resource, rlim_t most)
 {
-	/* The hard limit of CPU time is 1 s higher: so SIGXCPU, not SIGKILL, ends the
-	 * process, and shows the reason. */
+	/* The hard limit of CPU time is 1 s higher, so that SIGXCPU ends the process, which shows
+	 * the reason, not SIGKILL. */
 	const struct rlimit both = { most, most + (resource == RLIMIT_CPU) };
 
 	return setrlimit(resource, &both);
 }
 
 /* Limits the address space to a fixed size plus the size of the files, which are mapped as a whole.
- * Of a file with holes, only the stored bytes count, so that holes do not raise the limit. */
+ * For a sparse file, counts only the stored bytes, so that holes do not raise the limit. */
 static int limit_memory(void)
 {
 	rlim_t size = SYMBOLIZE_MEMORY_BYTES, stored;
@@ -232,7 +232,7 @@ static int limit_memory(void)
 	for (fd = SYMBOLIZE_FILE_FD; fd <= SYMBOLIZE_DEBUG_FD; fd++) {
 		if (fstat(fd, &st))
 			continue;
-		stored = 4 * 512 * (rlim_t)st.st_blocks; /* 4: the file system may compress */
+		stored = 4 * 512 * (rlim_t)st.st_blocks; /* times 4: for compressed files */
 		size += (rlim_t)st.st_size < stored ? (rlim_t)st.st_size : stored;
 	}
 #ifdef __SANITIZE_ADDRESS__
@@ -268,9 +268,8 @@ static void find_name(const struct symbol_table *f, struct symbolize_answer *a)
 	if (!f->module || !find_address(f, a->offset, &address))
 		return;
 	symbol = find_symbol(f, address);
-	/* The recorder stores the address 1 byte before a return address. A signal
-	 * handler returns to the start of a function that was not called; the stored
-	 * address is then before this function. */
+	/* The recorder stores the address 1 byte before a return address. A signal handler
+	 * returns to the start of a function; the stored address is then before this function. */
 	if (!symbol || !symbol->size) {
 		next = find_symbol(f, address + 1);
 		symbol = next && next->address == address + 1 ? next : symbol;
