@@ -264,11 +264,12 @@ static json_t *report_members(const struct peers *p)
 			continue;
 		tsct_address_print(&member->address, address, sizeof(address));
 		json_array_append_new(members, json_pack(
-			"{s:s, s:s, s:o, s:I, s:f}", "name",
+			"{s:s, s:s, s:o, s:I, s:f, s:f}", "name",
 			member->child ? member->child->name : address,
 			"address", address, "node", id(member->node),
 			"key", (json_int_t)member->key,
-			"age_s", round(age_ms) / 1e3));
+			"age_s", round(age_ms) / 1e3,
+			"timeout_s", (double)tsct_member_timeout_us(member->poll) / 1e6));
 	}
 	return members;
 }

@@ -36,8 +36,6 @@
  * reserve */
 #define TIMEOUT_S	5
 #define TIMEOUT_LONG_S	30	/* default timeout of a sync session with --cluster, s */
-/* a child whose last poll is older is not alive, s; the least time of lib/sync/schedule.h */
-#define PRESENT_S	60
 
 struct record_sync {
 	struct tsct_control_call call;
@@ -386,18 +384,19 @@ static int check_children(struct record_session *s, const json_t *peers,
 	const json_t *members = json_object_get(peers, "members");
 	char *absent = s->sync_absent;
 	unsigned int present = 0;
-	double age;
 	size_t i, len;
 
 	for (i = 0; i < json_array_size(members); i++) {
-		age = ctl_json_number(json_array_get(members, i), "age_s");
+		const json_t *member = json_array_get(members, i);
+		const double age = ctl_json_number(member, "age_s");
+
 		present += age <= since_s;
-		if (age <= since_s || age >= PRESENT_S)
+		if (age <= since_s || age >= ctl_json_number(member, "timeout_s"))
 			continue;
 		len = strlen(absent);
 		snprintf(absent + len, sizeof(s->sync_absent) - len, "%s%s",
 			 len ? ", " : "",
-			 ctl_json_string(json_array_get(members, i), "name"));
+			 ctl_json_string(member, "name"));
 	}
 	if (present)
 		return 0;
