@@ -161,7 +161,7 @@ static u64 reserved_find(u64 bytes)
 		offset : 0;
 }
 
-/* Returns the bytes of reserved memory that users without CAP_SYS_RESOURCE hold. */
+/* Returns how many bytes of the reserved memory all users without CAP_SYS_RESOURCE have in use. */
 static u64 reserved_unprivileged(void)
 {
 	u64 bytes = 0;

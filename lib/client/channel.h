@@ -252,8 +252,8 @@ __u32 tsct_thread_id_slow(struct tsct_channel *channel);
 
 /* ---- emit.c ------------------------------------------------------------- */
 
-/* Sets up the fast path if @channel may use it. The caller has mapped @channel,
- * set its rseq and source, and allocated fast.refs for nr_cpus. */
+/* Sets up the fast path of events, if @channel may use it. Call it after @channel was mapped,
+ * its rseq and source were set, and fast.refs was allocated, with one element per CPU. */
 void tsct_emit_enable_fast(struct tsct_channel *channel);
 
 /* ---- helper.c: the helper thread of a program ---------------------------- */

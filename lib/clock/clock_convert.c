@@ -673,8 +673,8 @@ int tsct_clock_snapshot(const struct tsct_clock *head,
 }
 
 /*
- * Makes clock segments of the params of REALTIME in @state, valid up to the last
- * sample. Returns the number of segments: 0 to 2.
+ * Converts state->real, the present params of REALTIME, to clock segments up to the last
+ * sample. Returns their number: 0 (no params), 1, or 2 (the slew, and the time after it).
  */
 static unsigned int current_segments(const struct tsct_clock_state *state,
 				     struct tsct_clock_segment ret[2])

@@ -74,11 +74,10 @@ static __u64 read_cycles(const struct tsct_clock_inprocess *clock)
 /* ---- publishing --------------------------------------------------------- */
 
 /*
- * Publishes new params. They begin one lead after now, with the time that the
- * params in force have at that moment, so that published time does not jump. If
- * composing takes longer than the lead (this thread was preempted or is
- * single-stepped), composes them again with a longer lead. Returns 0, an error
- * of tsct_segments_check(), or -EAGAIN: the clock page cannot be read.
+ * Publishes new params, which begin a short time (the lead) after now, at the time of the
+ * params in force, so that published time does not jump. If composing takes longer than the
+ * lead (this thread was preempted or is single-stepped), composes them again with a longer
+ * lead. Returns 0, an error of tsct_segments_check(), or -EAGAIN: the page cannot be read.
  */
 static int publish_params(struct tsct_clock_inprocess *clock,
 			  struct tsct_rate_estimator *est)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Takes narrow brackets of the system's clocks, and calibrates the counter's rate. */
+/* Takes narrow brackets (readings between two counter readings) of the system's clocks, and
+ * calibrates the counter's rate. */
 #include "lib/client/gettime.h"
 #include "clock_sample.h"
 #include "lib/base/sysfs_read.h"
@@ -13,7 +14,7 @@
 #define TRIES_MIN	3
 /* number of narrow brackets after which no more brackets are taken */
 #define GOOD_ENOUGH	16
-/* number of different lengths of the pause before a bracket */
+/* number of different lengths of the pause before each bracket is taken */
 #define DITHER		16
 /* maximum time to search for a narrow bracket, ns */
 #define SEARCH_NS	1000000

@@ -450,9 +450,10 @@ static void end_params(struct tsct_clock_copy *copy,
 }
 
 /*
- * Drops segments that are so old that they would compare as newest when the counter or
- * the epoch wraps. Readers reject a copy whose segments are not in order. A state whose
- * cycles jump far may bring segments out of order, which later states could not correct.
+ * Drops the oldest segments that are not older than the present state, or are older by 2^62
+ * cycles or more, as after a far jump of the counter. As the counter and the epoch wrap, such
+ * segments may compare as the newest. Readers reject a copy whose segments are out of order,
+ * and later states would not correct the order.
  */
 static void drop_incomparable(struct tsct_clock_copy *copy, __u32 epoch)
 {

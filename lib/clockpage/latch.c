@@ -62,9 +62,9 @@ void tsct_latch_repair(struct tsct_clock_page *page)
 	__u64 seq = smp_load_acquire(&page->seq);
 
 	/*
-	 * Barrier (B), see the head of this file, on behalf of the writer that
-	 * died: a reader that still reads copy ~seq & 1, which is written next,
-	 * must detect that seq has changed.
+	 * Barrier (B), see the head of this file: the last writer may have died
+	 * between its store of seq and its barrier. Readers that still read copy
+	 * ~seq & 1, which is written next, must detect that seq has changed.
 	 */
 	smp_mb();
 	store_copy(&page->copy[~seq & 1], &page->copy[seq & 1]);

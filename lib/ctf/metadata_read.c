@@ -71,7 +71,8 @@ static int line_error(struct env_reader *r, const struct env_line *e, int err)
 	return set_error(r, "%s: %s", e->key, text);
 }
 
-/* Sets the error text. @format: the metadata's format, such as " as CTF 2"; "": CTF 1.8 text */
+/* Sets the error text: another tracer wrote the trace. @format: format of the trace, such as
+ * " as CTF 2"; "": CTF 1.8, as text */
 static int not_a_recording(struct env_reader *r, const char *format)
 {
 	snprintf(r->err_text, r->err_size,

@@ -663,8 +663,8 @@ void tsct_error_bounds_free(struct tsct_error_bounds *bounds);
  * merged, ps, without the uncertainty of ticks; UINT64_MAX: unknown at one of these ticks. */
 __u64 tsct_error_bounds_max_ps(const struct tsct_recording *rec, __u64 from, __u64 until);
 
-/* Position of the last tick among the error bounds. A cursor saves the search for a bound if
- * ticks do not decrease from call to call; other orders of ticks are allowed, too. */
+/* Cursor: the error bound that was used last. It saves the search for the next bound if ticks
+ * do not decrease from call to call; other orders of ticks are allowed, too. */
 struct tsct_error_cursor {
 	__u32 piece;		/* index of the piece that was used last */
 };

@@ -64,8 +64,8 @@ struct tsct_trace {
 	 * 0: always update the key, as in a live recording */
 	struct tsct_stream_reader *first;
 	__u64 alone_until;
-	/* position of the last tick among the recording's error bounds; a pointer, as
-	 * functions that take a const trace move the position */
+	/* which of the recording's error bounds was used last; a pointer, so that functions
+	 * with a const trace can change it */
 	struct tsct_error_cursor *error_at;
 	/* state of following a live recording; NULL: not followed */
 	struct tsct_trace_follower *follow;

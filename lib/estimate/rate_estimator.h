@@ -75,8 +75,8 @@ struct tsct_sample {
 /* minimum time between two samples, ns, from which the present rate of REALTIME is computed */
 #define TSCT_RATE_RECENT_NS	500000000
 /*
- * Age of params, ns, at which new params replace them: params of the past have a single error
- * bound, the largest error while they were in force, so they must not be in force for long.
+ * Age of params, ns, at which new params replace them. Params that were replaced have one error
+ * bound, the largest while they were in force, so it is wide if they were in force for long.
  */
 #define TSCT_RATE_PARAMS_NS	16000000000LL
 /* time without a sample, ns, after which holdover begins */
@@ -112,8 +112,8 @@ struct tsct_rate_estimator {
 	__u64 first_cycles;	/* counter at the first accepted sample of this epoch */
 	unsigned int nr;	/* number of accepted samples of this epoch */
 	double interval_ns;	/* time between samples, ns */
-	/* gap between a recent sample and the interval that was predicted for
-	 * this sample, ppb of the time since the sample before; decays to 0 */
+	/* distance by which a recent sample was outside of its predicted interval,
+	 * in ppb of the time since the previous sample; decays to 0 */
 	double innovation_ppb;
 	double error_ns;	/* error of the params in force at offset.cycles, ns */
 	double past_ns;		/* largest error of the params in force so far, ns */
@@ -162,20 +162,20 @@ int tsct_rate_resume(struct tsct_rate_estimator *est,
  * @rate_error_ppt: error bound of the rate, in 10^-12 of the rate
  *
  * Later measurements may narrow the bound or contradict the rate. Call it before
- * tsct_rate_start(). Returns 0 or -EINVAL: no counter runs at this rate.
+ * tsct_rate_start(). Returns 0, or -EINVAL: the rate is impossible for a counter.
  */
 int tsct_rate_restore(struct tsct_rate_estimator *est, __u64 rate_mult,
 		      __u64 rate_error_ppt);
 
 /*
- * tsct_rate_start - make the first estimate, also after a disruption, from several
- * samples about 1 ms apart
+ * tsct_rate_start - make the first estimate, or the first one after a disruption, from
+ * several samples about 1 ms apart
  *
- * The rate is the median over many intervals, within the bounds of all brackets.
- * Returns an event (STEPPED: CLOCK_REALTIME was set since the state that
- * tsct_rate_resume() restored; JUMPED: the counter or MONOTONIC_RAW jumped between two
- * samples, and the status may still be DISRUPTED); -EINVAL: fewer than two samples, or
- * a sample with an invalid bracket; -ERANGE: no counter runs at this rate.
+ * The rate is the median over many intervals, within the bounds that the samples' brackets
+ * set. Returns -EINVAL: fewer than two samples, or an invalid bracket; -ERANGE: the rate is
+ * impossible for a counter; or an event. STEPPED: CLOCK_REALTIME was set after the state that
+ * tsct_rate_resume() restored. JUMPED: the counter or MONOTONIC_RAW jumped between two
+ * samples, and the status may still be DISRUPTED.
  */
 int tsct_rate_start(struct tsct_rate_estimator *est, const struct tsct_sample *samples,
 		    unsigned int nr);

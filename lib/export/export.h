@@ -111,8 +111,8 @@ struct tsct_export_def {
 	bool wanted;
 	bool names_rank;	/* flag: the events are mpi_rank, of an MPI program */
 	bool plain;	/* flag: the events are instants, and need no further processing */
-	__u64 pool;		/* pool of the message numbers, tsct_message_pool(): a
-				 * SEND and its RECEIVE have the same pool */
+	__u64 pool;		/* set of events among which message numbers match,
+				 * tsct_message_pool(); equal for a SEND and its RECEIVE */
 };
 
 /* Field that pairs spans of one name and thread in any order; trace-format.rst */
@@ -165,7 +165,7 @@ struct tsct_export {
 	const char *recording;		/* directory of the recording */
 	struct tsct_trace *trace; /* reader of the recording, before the first event */
 	struct tsct_filter filter;
-	/* set by tsct_export_pair_add(); spans of a pair with a key go only to x->closed() */
+	/* set by tsct_export_pair_add(); spans of BEGIN:END:KEY are passed to x->closed() only */
 	struct tsct_export_pair pairs[TSCT_EXPORT_PAIRS];
 	__u32 nr_pairs;
 	FILE *file;
@@ -289,7 +289,7 @@ int tsct_closed_span_alone(struct tsct_export *x, const struct tsct_export_event
 /* In pairs.c: sets kind and slice of the definitions in pairs. Returns 0, or -errno with x->why. */
 int tsct_export_pairs_find(struct tsct_export *x);
 
-/* Processes an event of a pair with a key. @hidden: the filter leaves out the event */
+/* Processes an event of a pair BEGIN:END:KEY. @hidden: true: the filter leaves out the event */
 int tsct_export_keyed(struct tsct_export *x, struct tsct_export_event *ev, __u64 key, bool hidden);
 
 /* Processes an event sys_enter or sys_exit. */

@@ -39,7 +39,7 @@ struct tsct_span {
 	__u32 location;		/* location of the begin event */
 	__u64 key;		/* for tsct_spans_find(), set by the caller */
 	bool hidden;		/* set by the caller: a filter leaves out the begin event */
-	/* of a pair with a key: an earlier, ambiguous end event may belong to this span */
+	/* with --pair BEGIN:END:KEY: an earlier end event may be the end of this span */
 	bool doubtful;
 };
 

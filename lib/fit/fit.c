@@ -147,9 +147,9 @@ static double scale_variance(unsigned int nr)
 	return near * near / ((near - 1) * (near - 2));
 }
 
-/* Variance of the regression, enlarged as its stated variance is uncertain. n values from
- * which a line and its variance are computed are closer to that line than to the true line:
- * a factor of 1 + 2 / n. The error in multiples of the standard deviation has Student's
+/* Returns the variance of the regression, enlarged because it is itself computed from the n
+ * values. The values are closer to their regression line than to the true line: a factor of
+ * 1 + 2 / n. The error, divided by the computed standard deviation, has Student's
  * distribution: another factor of 1 + 2 / n. Both are approximations for large n. */
 static double regression_variance(const struct tsct_fit_candidate *regression)
 {

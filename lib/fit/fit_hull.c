@@ -33,9 +33,9 @@
  * of the delays near their minimum, in delays per count.
  */
 #define OUTLIER_GAPS	8.0
-/* Limit of iterations that choose a shorter window of exchanges. Each choice depends on
- * the delays' distribution in the window before, which is too wide if the rate changed
- * during that window. */
+/* How often a shorter window of exchanges is chosen, at most. Each choice uses the
+ * distribution of delays in the previous window. If the rate changed during that window,
+ * the distribution is too wide. */
 #define WINDOW_TURNS	4
 /* Half the number of steps of the integral over slopes */
 #define STEPS		48

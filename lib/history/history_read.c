@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * Reads a history, and converts values of clocks. A value of a clock becomes an interval of the
- * counter, by the lines of CLOCK_REALTIME and the pairings that hold for these lines. Each line
- * that allows the value gives a result. Results of one epoch that touch are merged; a merged
- * interval that is not covered by lines is dropped, because the time outside of lines is unknown.
+ * counter, by the lines of CLOCK_REALTIME, and by the pairings (measured differences between
+ * clocks) of these lines. Each line that allows the value gives a result. Results of one epoch that
+ * touch are merged; a merged interval that is not covered by lines is dropped, because the time
+ * outside of lines is unknown.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -510,9 +511,9 @@ static bool pairings_differ(const struct tsct_history *h, const struct entry *a,
 		!agree(&h->pairings[a->pairing - 1], &h->pairings[b->pairing - 1]);
 }
 
-/* Cuts the entry @open where @next begins; or at the last sample of @open, if the clock was
- * disrupted in between, if @open does not lead to @next, or if their pairings differ, because the
- * machine may have been suspended in between. */
+/* Cuts the entry @open where @next begins. Cuts it already at its last sample if the clock was
+ * disrupted between the two entries, if their times where @next begins differ by more than their
+ * errors, or if their pairings differ, as the machine may have been suspended in between. */
 static void end_before(const struct tsct_history *h, struct entry *open, const struct entry *next)
 {
 	__s64 off = sub_ns(tsct_clock_params_ns(&open->params, next->begin_cycles),

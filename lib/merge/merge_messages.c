@@ -33,7 +33,7 @@ struct walk {
 	struct merge_ends *ends;
 	struct tsct_message_matcher *matcher[SLICES];	/* one per slice of this rank; else NULL */
 	struct tsct_message_matcher *counts; /* has the counts of all matchers */
-	/* ends that were read in order, but not sent yet: other ranks may have earlier ends */
+	/* ends of messages, sorted, not exchanged yet: other ranks may have earlier ends */
 	struct merge_end *ahead;
 	size_t nr_ahead, room_ahead;
 	__u64 next;		/* tick of the next end, which is not in `ahead` yet */
@@ -53,8 +53,8 @@ static __u32 count_ends(const struct tsct_stream_class *c)
 	return nr;
 }
 
-/* Makes the pools of the stream classes that define sends or receives. Returns the number
- * of such definitions, or -ENOMEM. */
+/* Sets w->pools for the stream classes that define sends or receives. Returns the number of
+ * such definitions, or -ENOMEM. */
 static int make_pools(struct walk *w)
 {
 	const struct tsct_recording *r = &w->merge->result;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages of all inputs: their ends in the order of time, their counts, and the shifts of nodes
- * that are made so that no message is received before it was sent */
+/* Messages of all inputs: their sends and receives in the order of time, their counts, and the
+ * shifts of nodes' times that are made so that no message is received before it was sent */
 #ifndef TSCT_MERGE_MESSAGES_H
 #define TSCT_MERGE_MESSAGES_H
 
@@ -8,8 +8,8 @@
 
 /* ---- ends of messages (merge_ends.c) ------------------------------------------------- */
 
-/* One end of a message, a send or a receive: in memory, in the file of runs, and on its way
- * to another rank */
+/* An end: the send or the receive of a message. The form in memory, in the file of sorted runs,
+ * and on the way to another rank */
 struct merge_end {
 	__u64 tick;		/* global tick */
 	__u64 key;		/* tsct_message_key(), not 0 */
@@ -17,23 +17,23 @@ struct merge_end {
 	__s64 own_ns;		/* time by the node's own clock, ns */
 	__u32 node;		/* index among the nodes of all ranks */
 	__u32 is_send : 1;	/* flag: a send, else a receive */
-	__u32 seq : 31;		/* number of the end in its run */
+	__u32 seq : 31;		/* number of the send or receive in its run */
 };
 
 struct merge_ends;
 
-/* Makes an empty sorter of ends; NULL: out of memory. @run_max: largest number of ends in
- * memory, below 2^31 */
+/* Makes an empty sorter of sends and receives; NULL: out of memory. @run_max: largest number
+ * that is kept in memory, below 2^31; more are written to a file, as sorted runs */
 struct merge_ends *merge_ends_new(size_t run_max);
 void merge_ends_free(struct merge_ends *ends);	/* may be NULL */
 
-/* Adds an end. Returns 0, -ENOMEM, or -errno of creating or writing the file of runs. */
+/* Adds a send or receive. Returns 0, -ENOMEM, or -errno of creating or writing the file. */
 int merge_ends_add(struct merge_ends *ends, const struct merge_end *end);
 
 /*
- * merge_ends_sort - sort all ends; call it once, after all were added. Returns 0 or -errno.
- * merge_ends_next - get the first end, in order of ticks, that merge_ends_drop() has not
- *	dropped. Returns 1; 0: there is none; or -errno of reading the file of runs
+ * merge_ends_sort - sort by ticks; call it once, after all were added. Returns 0 or -errno.
+ * merge_ends_next - get the first send or receive, in order of ticks, that merge_ends_drop()
+ *	has not dropped. Returns 1; 0: there is none; or -errno of reading the file of runs
  */
 int merge_ends_sort(struct merge_ends *ends);
 int merge_ends_next(struct merge_ends *ends, const struct merge_end **ret);
@@ -45,7 +45,7 @@ void merge_ends_drop(struct merge_ends *ends);
  * after the result is written. Returns 0, or -errno after merge_fail(). */
 int merge_count_messages(struct tsct_merge *m, struct tsct_message_stats *ret);
 
-/* Least number of ends that a part reads for one exchange between parts; tests lower it */
+/* Least number of sends and receives that a rank reads per exchange with others; tests lower it */
 extern unsigned int merge_batch;
 
 /* ---- shifts (merge_shift.c) ---------------------------------------------------------- */
@@ -57,7 +57,7 @@ struct tsct_latency {
 };
 
 struct tsct_shift {
-	__s64 limit_ns;	/* limit of the shift in either direction, ns; 0: fixed node */
+	__s64 limit_ns;	/* limit of the shift in either direction, ns; 0: no shift */
 	__s64 ns; /* resulting shift to later times, ns; below 0: to earlier times */
 	/* largest shifts to later and to earlier times in this round of the
 	 * search, ns */
@@ -68,11 +68,11 @@ struct tsct_shift {
 #define TSCT_SHIFT_LEAST_NS	10
 
 /*
- * tsct_shift_find - find the shift of each node
- * @node: array of all nodes; their limits, below 2^60, are read; their shifts are set
+ * tsct_shift_find - find a shift of each node's times, so that no latency is negative
+ * @node: array of all nodes: reads limit_ns, which is below 2^60, and sets ns
  *
- * Pairs of two fixed nodes are ignored. Returns false if no shifts were found, because
- * messages contradict each other or the limits; all shifts are then 0.
+ * Ignores latencies between two nodes that both have the limit 0. Returns false, and sets all
+ * shifts to 0, if the latencies contradict each other or the limits.
  */
 bool tsct_shift_find(const struct tsct_latency *latency, __u32 nr,
 		     struct tsct_shift *node, __u32 nodes);

@@ -278,8 +278,8 @@ static __u64 end_of_epoch(const struct tsct_merge *m, const struct merge_in *in,
 	return last;
 }
 
-/* Sets *@epoch to the lowest epoch of the counter that has sync samples and, if @any, is
- * above *@epoch. Returns false if there is none. */
+/* Sets *@epoch to the counter's next epoch with sync samples: if @any, the lowest epoch above
+ * *@epoch, else the lowest of all. Returns false, and sets 0, if there is none. */
 static bool next_epoch(const struct tsct_merge *m, const struct merge_in *in,
 		       bool any, __u32 *epoch)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Interface for the wrappers of MPI calls: events of calls, communicators and their
- * messages, and requests. Each call is a span: a BEGIN and an END event with the name of the
- * call. The events of a call are defined when it is first called, because the definitions of
- * all calls would fill a channel.
+ * Interface for the wrappers of MPI calls. It writes the events of calls, and keeps track of
+ * communicators, their messages, and requests. Each call is a span: a BEGIN and an END event
+ * with the name of the call. The events of a call are defined when it is first called, because
+ * the definitions of all calls would fill a channel.
  */
 #ifndef TSCT_MPI_CALL_EVENT_H
 #define TSCT_MPI_CALL_EVENT_H

@@ -160,8 +160,8 @@ struct tsct_client {
 				 * to nodes announce an interval above 2^6 s */
 	/* Missing nodes: nodes that have not arrived at the barrier of a collective.
 	 * The caller sets the fields `requests_missing` and `below`. */
-	bool requests_missing;	/* true: requests have the field of missing nodes, so
-				 * that answers have it, too */
+	bool requests_missing;	/* true: requests have the packet field with names of
+				 * missing nodes: only then do answers have it, too */
 	/* names of nodes below this node that have not arrived at the collective's
 	 * barrier, as text; "": all have arrived */
 	char below[TSCT_MISSING_TEXT + 1];

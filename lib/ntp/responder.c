@@ -49,8 +49,8 @@ struct client_entry {
 					 * sent */
 	struct tsct_packet_time tx;	/* the kernel's transmit time of the
 					 * last answer; valid if has_tx */
-	/* number of the last answer, by which the kernel's report of that answer's
-	 * transmit time is assigned to this entry; 0: none */
+	/* number of the last answer, by which the kernel's report of an answer's
+	 * transmit time finds this entry; 0: there is no answer */
 	__u32 ticket;
 	/* The fields below are for the client table. */
 	bool member;

@@ -42,22 +42,21 @@ static inline bool tsct_message_is_end(const struct tsct_event_def *def)
 }
 
 /*
- * tsct_message_pool - get the pool to which the message numbers of events with a name
- *	belong
+ * tsct_message_pool - get the pool of the events of a name: a number of the set of events
+ *	among which equal message numbers match
  * @kinds: bit mask of 1 << kind, of all definitions with that name that have a key
  *
- * Equal message numbers in different pools do not match. A name that is both sent and
- * received has a pool of its own. All other names share one pool ("ask" is sent,
- * "served" is received).
+ * If events of one name are sends as well as receives, they have a pool of their own. All
+ * other names share one pool (if all events "ask" are sends, and all "served" are receives).
  */
 __u64 tsct_message_pool(const char *name, unsigned int kinds);
 
 /*
- * tsct_message_kinds_add - add the kind of a definition of sends or receives to @kinds;
+ * tsct_message_kinds_add - add a definition to @kinds, if it is one of sends or receives;
  *	returns 0 or -ENOMEM
- * tsct_message_pool_of - return tsct_message_pool() of a definition, after all definitions
- *	were added
- * @kinds: for each hash of a name, mask of the kinds of its definitions; empty at first
+ * tsct_message_pool_of - return tsct_message_pool() for the name of a definition, after all
+ *	definitions were added
+ * @kinds: for each hash of a name, the mask @kinds of tsct_message_pool(); empty at first
  */
 int tsct_message_kinds_add(struct tsct_index *kinds, const struct tsct_event_def *def);
 __u64 tsct_message_pool_of(const struct tsct_index *kinds, const struct tsct_event_def *def);

@@ -33,7 +33,7 @@ struct tsct_identity_last_pid {
 	__u32 node;
 	__u64 tick;
 	__u64 boottime_ns;	/* CLOCK_BOOTTIME at the tick */
-	__u64 position;		/* position of the thread ID, see tsct_pid_position() */
+	__u64 position;		/* thread ID + 2^22 * restarts of IDs, tsct_pid_position() */
 };
 
 /* End of the thread `tid` */

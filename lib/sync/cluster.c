@@ -25,7 +25,7 @@
  */
 #define PARAMS_MIN_S	0.5
 /* Least time for which parameters stay published after the end of their slew, s. It is longer
- * than the lead of new parameters: when these are published, the slew before them is over. */
+ * than from the publication of new parameters to their start: so the slew is over by then. */
 #define LEAD_MAX_S	1.2
 
 /* Published parameters stay while their offset to the estimate is less than this
@@ -105,7 +105,7 @@ void tsct_cluster_disrupt(struct tsct_cluster *cluster)
 	cluster->now = 0;		/* the counter may have gone back */
 	cluster->used = -1;
 	cluster->is_master = false;
-	cluster->is_polled = false;	/* polled_until is a value of this counter */
+	cluster->is_polled = false;	/* polled_until is from before the disruption */
 	cluster->disrupted = true;
 	begin_epoch(cluster);
 }
@@ -283,8 +283,8 @@ static bool are_too_new(const struct tsct_cluster *cluster, __u64 begin_cycles)
 		return true;
 	/* Readers keep the last straight piece of the replaced parameters (cluster_prev).
 	 * After a slew, that piece lasts from the end of the slew to the start of the new
-	 * parameters, which is in the future by their lead. The time now is in the piece only
-	 * if the piece is longer than that lead. */
+	 * parameters, which is later than now. The time now is in the piece only if the piece
+	 * is longer than the time from now to that start. */
 	if (tsct_servo_slews(params) && straight > 0 && straight < LEAD_MAX_S * hz)
 		return true;
 	return age < PARAMS_MIN_S * hz && !is_provisional(cluster);

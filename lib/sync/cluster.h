@@ -131,14 +131,13 @@ void tsct_cluster_set_polled(struct tsct_cluster *cluster, __u64 now, int poll);
 void tsct_cluster_set_skew(struct tsct_cluster *cluster, __u64 cycles);
 
 /*
- * tsct_cluster_compose - compose the cluster's part of the clock state to publish now
- * @begin_cycles: start of new params, later than now. If @begin_cycles is not after the
- *	base of the params in force, a child keeps these params, and only updates their
- *	error bound and validity.
+ * tsct_cluster_compose - set the cluster's fields of @state, the clock state to publish now
+ * @begin_cycles: counter value, later than now, at which new params begin. If the last
+ *	published params do not begin earlier, a child keeps these params, and only updates
+ *	their error bound and validity.
  * @state: `source` and `flags` are read. cluster.mult is set to 0 if the time is unknown.
- * The cluster is not changed.
  *
- * tsct_cluster_published - set the params in force, after they were published
+ * tsct_cluster_published - record that @params were published
  */
 void tsct_cluster_compose(const struct tsct_cluster *cluster, __u64 begin_cycles,
 			  struct tsct_clock_state *state);

@@ -54,7 +54,7 @@ struct record_statedump {
 	/* descriptor of /proc/loadavg, which has the last thread ID that the kernel gave;
 	 * -1: not used, because BPF programs report all threads, or use other thread IDs */
 	int loadavg;
-	__u64 pid_position;	/* position of the last thread ID, see tsct_pid_position() */
+	__u64 pid_position;	/* last thread ID + 2^22 * restarts of IDs, tsct_pid_position() */
 	__u32 written_pid;	/* thread ID in the last event last_pid that was written */
 	/* CLOCK_MONOTONIC of the last read of loadavg, and of the last event last_pid */
 	__s64 last_pid_ns, written_pid_ns;

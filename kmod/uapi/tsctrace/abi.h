@@ -257,7 +257,7 @@ struct tsct_write {
 	__u64 payload;			/* address of the payload, const void * */
 	__u32 len;			/* bytes of payload */
 	__u16 id;
-	__u16 flags;			/* 0: no flag exists yet */
+	__u16 flags;			/* always 0: no flags are defined yet */
 };
 
 /*

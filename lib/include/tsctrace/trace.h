@@ -129,7 +129,7 @@ void tsct_trace_span(const struct tsct_trace *trace, __u64 *ret_begin,
 /* Converts a tick to ns since the Unix epoch (CLOCK_REALTIME); see stamps.rst. */
 __s64 tsct_trace_ns(const struct tsct_trace *trace, __u64 tick);
 
-/* Time relative to which an error of tsct_trace_ns() is stated */
+/* Reference time: an error of tsct_trace_ns() is the difference from this time */
 enum tsct_error_of {
 	/* the time that all nodes of the recording have in common; in a recording of one
 	 * node, the node's CLOCK_REALTIME */

@@ -105,7 +105,7 @@ static int receive_live(struct cluster_run *r, unsigned int i, const struct clus
 
 /* ---- begin and end -------------------------------------------------------------------- */
 
-/* Opens the page for readers, and prints the page's address. Returns 0 or -errno. */
+/* Starts to serve the web page of live events, and prints its address. Returns 0 or -errno. */
 static int open_page(struct cluster_run *r)
 {
 	struct cluster_live *l = r->live;

@@ -345,8 +345,8 @@ static bool is_partial(const struct cluster_node *n)
 		n->record_status > EXIT_LOST;
 }
 
-/* Returns the malloc'ed option of 'trace-ctl merge' for a node's missing recording. A later
- * merge finds the recording by the id after the reason. The reason must not contain "; ". */
+/* Returns the malloc'ed option --missing of 'trace-ctl merge': node, reason, id of the recording,
+ * by which a later merge finds it. The reason must not contain "; ", which separates nodes. */
 static char *missing_option(const struct cluster_run *r, unsigned int i)
 {
 	const struct cluster_node *n = &r->c.nodes[i];

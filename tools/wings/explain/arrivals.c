@@ -40,9 +40,9 @@ struct arrivals_held {
 	struct arrivals_cpu cpu;
 };
 
-/* Callback: stores the send of a message that was received during a span. send->row: ID of the
- * sending thread; send->number: as in arrivals->nr_sends; receive->number: the message's index plus
- * 1; receive->bytes: flag: the message is a packet */
+/* Callback: stores the send of a received message in j->path.messages. take_message() has set:
+ * receive->number: index of the message plus 1, 0: not received during a span; receive->bytes: 1: a
+ * packet; send->number: number of the send, from 1 on; send->row: ID of its thread, 0: unknown */
 static int match(void *arg, const struct tsct_message_end *send,
 		 const struct tsct_message_end *receive)
 {

@@ -142,7 +142,7 @@ void path_states_free(struct path_states *states);
 /* Tracepoint that comes after the send event of a packet that TCP sends again */
 #define EXPLAIN_RESENT	"tcp_retransmit_skb"
 
-/* ---- arrivals.c ------------------------------------------------------------ */
+/* ---- arrivals.c: messages that end the waits of threads --------------------- */
 
 struct arrivals {
 	struct tsct_messages messages;
@@ -157,7 +157,7 @@ struct arrivals {
 
 struct explain_job;
 
-/* Returns 0 or -errno; the arrivals must be freed even after an error. */
+/* Returns 0 or -errno; call arrivals_free() even after an error. */
 int arrivals_init(struct explain_job *job);
 void arrivals_free(struct explain_job *job);
 

@@ -148,13 +148,13 @@ struct cpu_thread {
 struct perfetto {
 	struct tsct_text out;	/* packets that are not in the file yet */
 	size_t packet;		/* position of the packet that is being written */
-	/* by event definition: the names of the event and of its fields were written */
+	/* flag per event definition: the names of the event and its fields are written already */
 	bool *named;
-	bool *counted;	/* by node and event definition: the counter tracks were written */
+	bool *counted;	/* flag per node and event definition: its counter tracks are written */
 	struct tsct_stacks *stacks;
-	/* flags by index: the stack was written; the frame was written */
+	/* flag per stack, and flag per frame of stacks: it is written already */
 	bool *stack_named, *frame_named;
-	/* by the CPU's first location; NULL: scheduling is not exported */
+	/* array by number of a CPU's first location; NULL: scheduling is not exported */
 	struct cpu_thread *cpus;
 };
 

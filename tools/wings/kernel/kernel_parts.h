@@ -96,13 +96,13 @@ int kernel_source_statedump(struct kernel_source *source, statedump_take *take, 
 void kernel_source_limited(const struct kernel_source *source, take_dropped *take,
 			   void *context);
 
-/* Numbers of events and reports that were not recorded so far */
+/* Numbers of events, processes and reports that were not recorded so far */
 struct kernel_figures {
 	/* upper bound of the number of events that were missed: if an event occurs while a BPF
 	 * program runs on the same CPU, the kernel does not run the program again */
 	unsigned long missed;
 	bool counts_missed;	/* false: `missed` lacks the events of some probes */
-	unsigned long untracked;	/* processes for which the map `tracked` had no room */
+	unsigned long untracked;	/* unrecorded processes: the map `tracked` was full */
 	unsigned long missing;	/* events that are still in ring buffers of BPF */
 	unsigned long refused;	/* events with impossible times */
 	/* lost reports for the statedump; stacks of which the kernel refused a part */
@@ -120,9 +120,9 @@ void kernel_source_figures(const struct kernel_source *source, struct kernel_fig
 /* Stops the source and frees it. NULL is allowed. */
 void kernel_source_close(struct kernel_source *source);
 
-/* The parts of the source are the ring buffers and the BPF objects other than `kernel`.
- * Functions that open a part return 0 or -errno; not all set bpf_errors_why().
- * Functions that close a part accept NULL. */
+/* A kernel_source has parts: the ring buffers, and all BPF objects except `kernel`. The
+ * functions below that open a part return 0 or -errno, and not all of them set
+ * bpf_errors_why(). The functions that close a part accept NULL. */
 
 /* ---- ring buffers of events: bpf_rings.c ------------------------------------ */
 

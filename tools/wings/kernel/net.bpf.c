@@ -94,9 +94,9 @@ int find_memory(void *unused)
 }
 
 /*
- * Defines two programs for a kernel function, one for calls in processes and one for calls
- * in interrupts: the kernel does not run a program again that is interrupted on the same CPU.
- * In @call, `context` is the context of the program, or NULL in interrupts.
+ * Defines two programs for a kernel function, one for calls in processes and one for calls in
+ * interrupts: while a program runs, the kernel does not run it again in an interrupt on the same
+ * CPU. @call may use `context`: the context of the BPF program, or NULL in interrupts.
  */
 #define NET_PROGRAMS(name, function, call, ...)					\
 	SEC("fentry/" function)							\

@@ -59,8 +59,8 @@ void tsct_otf2_scale_make(struct tsct_otf2_scale *scale,
 /*
  * tsct_otf2_scale_time - convert a time of archive B to a time of archive A
  *
- * @old: ticks of B; may lie before the begin of B's clock
- * Returns 0, or -ERANGE if the result would be below 0 or above 2^64 - 2.
+ * @old: time, ticks of B; may be before the begin of B's clock
+ * Returns 0, or -ERANGE if the time in A would be below 0 or above 2^64 - 2 ticks.
  */
 int tsct_otf2_scale_time(const struct tsct_otf2_scale *scale, tsct_s128 old,
 			 uint64_t *ret_time);

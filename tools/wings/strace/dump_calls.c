@@ -184,8 +184,8 @@ static int put_result(char *to, size_t size, const struct tsct_syscall *call, __
 			") = %lld", ret);
 }
 
-/* Appends the text of an open call. @end: the call's end event; NULL: unknown. Strings
- * that could not be read at the call's start are taken from @end */
+/* Appends the beginning of a call's line, which begin_call() stored. Takes argument strings
+ * that could not be read when the call began from @end, the call's end event; NULL: unknown. */
 static int put_begin(struct dump *d, const struct open_call *o,
 		     const struct tsct_trace_event *end)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl monitor: prints the module's news, received over generic netlink. The names
- * of channels are read from the device. */
+/* trace-ctl monitor: prints the module's news (notifications of clock disruptions, and of
+ * channels), received over generic netlink. Reads the channels' names from the module's device. */
 #include <argp.h>
 #include <errno.h>
 #include <linux/genetlink.h>

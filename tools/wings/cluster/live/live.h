@@ -70,7 +70,7 @@ struct live_window {
 	__s64 hold_ns;
 	__s64 passed_ns;	/* all nodes have sent all events before this time */
 	__s64 forced_ns;	/* largest `ns` of the events that waited long enough */
-	/* ring of arrivals whose events may still wait */
+	/* ring buffer: groups of events that arrived together and may still wait */
 	struct live_arrival arrivals[LIVE_ARRIVALS + 2];
 	unsigned int first, nr_arrivals;
 	__s64 released_ns;	/* largest `ns` of released events; INT64_MIN: none */

@@ -76,7 +76,7 @@ static struct live_arrival *arrival_at(struct live_window *w, unsigned int i)
 	return &w->arrivals[(w->first + i) % (LIVE_ARRIVALS + 2)];
 }
 
-/* Removes the arrivals whose events have waited for hold_ns, and updates w->forced_ns. */
+/* Removes the groups of events that arrived at least hold_ns ago, and updates w->forced_ns. */
 static void force_arrivals(struct live_window *w, __s64 now_ns)
 {
 	for (; w->nr_arrivals && now_ns - arrival_at(w, 0)->arrived_ns >= w->hold_ns;
