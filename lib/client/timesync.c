@@ -200,8 +200,8 @@ static int begin_call(struct collective *c, __s64 until)
 			err = join_collectives(c, declared, until);
 	}
 	if (!err && self.declared && self.calling)
-		err = explain(c, -EALREADY, "this process waits in another call of "
-			      "tsct_timesync() already; call it once per process");
+		err = explain(c, -EALREADY, "another call of tsct_timesync() in this process "
+			      "has not returned yet; make one call at a time");
 	if (!err && self.declared) {
 		self.calling = true;
 		c->id = self.id;

@@ -287,8 +287,8 @@ static int check_own(struct tsct_merge *m, const struct merge_in *in)
 	if (in->merged || tsct_status_has_time(in->status) || m->options.force)
 		return 0;
 	return merge_fail(m, -EINVAL, "%s: is uncalibrated: its clock had no"
-			  " time (%s); record while tsctraced runs, or use"
-			  " --force", in->info.path,
+			  " known time (status: %s); record while tsctraced runs,"
+			  " or use --force", in->info.path,
 			  in->status == TSCT_STATUS_DISRUPTED ?
 			  "disrupted" : "unknown");
 }

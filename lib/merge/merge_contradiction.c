@@ -127,8 +127,8 @@ static const char *find_foreign(const struct merge_in *in)
 	    ((sync->start.state == TSCT_SESSION_DONE &&
 	      !has_sample_of(in, &sync->start)) ||
 	     (sync->end.state == TSCT_SESSION_DONE && !has_sample_of(in, &sync->end))))
-		return "has no sync samples of its sessions: they are of another"
-			" recording";
+		return "has no samples of its sync sessions: its sync samples are of"
+			" another recording";
 	return NULL;
 }
 

@@ -52,7 +52,7 @@ mkdir other
 "$helpers/align_world" other 5 other >truth5
 mkdir tr5
 traces make tr5 truth5
-run_says 1 "of node b at .*: the node had no cluster's time then, or another cluster's" \
+run_says 1 "of node b at .*: at that moment, the node had no cluster time, or that of" \
 	align -o all.tar --timeline cluster --node a=other/0 --node b=other/1 --clock monotonic tr5/0s.txt@a --clock monotonic tr5/1s.txt@b
 align --json --node a=other/0 --node b=other/1 --clock monotonic tr5/0s.txt@a --clock monotonic tr5/1s.txt@b || fail "$(cat err)"
 grep -q '"timeline": "utc"' out || fail "$(cat out)"

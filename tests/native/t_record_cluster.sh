@@ -89,7 +89,7 @@ has_samples() {
 	in_dir beta timeout 300 "$ctl" record --cluster -o "$work/a" -- sleep 2 \
 		>"$work/out" 2>"$work/err" || held=
 	wait $rec || held=
-	[ -n "$held" ] && grep -q 'session at the start: done, at the end: done; fit: hull' \
+	[ -n "$held" ] && grep -q 'start: done, at the end: done; fit for a merge: hull' \
 		"$work/err" || return
 	nr=$(stat_of "$work/a" "s['sync']['samples']")
 	[ "$nr" -ge 100 ] && "$ctl" dump --sync --json "$work/a" | python3 -c 'import json, re, sys

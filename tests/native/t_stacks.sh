@@ -91,7 +91,7 @@ record_pauses() {	# OPTION DIR
 }
 for of in idle=-a ours=-q; do
 	wait_for "a recording without losses" record_pauses ${of#*=} "${of%=*}"
-	! grep 'reports\? about threads or stacks missing' err || fail "$of: a false report"
+	! grep 'missing reports\? about threads or stacks' err || fail "$of: a false report"
 	"$ctl" stat --json "${of%=*}" >json
 	holds json 'j["statedump_lost"] == j["stacks"]["missing"] == 0' 'j["stacks"]["absent"] >= 20' \
 		'0 <= j["stacks"]["events"] - j["stacks"]["absent"] - j["stacks"]["of_program"] <=
@@ -213,7 +213,7 @@ record_all() {	# DIR COMMAND...; MS in it becomes the pause
 	for ms in 10 50 200 1000; do
 		rm -rf "$dir"
 		run_says 0 '0 lost' record --stack=sys_getppid -e syscalls -o "$dir" -- "${@//MS/$ms}"
-		grep -q 'reports about threads or stacks missing' "$work/err" || return 0
+		grep -q 'missing reports about threads or stacks' "$work/err" || return 0
 	done
 	fail "$dir: reports are missing"
 }
@@ -244,9 +244,9 @@ done
 sleep 1.5
 kill -INT $pid
 wait $pid || [ $? = 3 ] || fail "record full"
-grep -q 'about threads or stacks missing' err || fail "no lost stacks"
+grep -q 'missing reports\? about threads or stacks' err || fail "no lost stacks"
 "$ctl" stat full >text
-[ "$(grep -o '[0-9]* reports about' text)" = "$(grep -o '[0-9]* reports about' err)" ] ||
+[ "$(grep -o '[0-9]* missing reports' text)" = "$(grep -o '[0-9]* missing reports' err)" ] ||
 	fail "lost stacks are not in the recording: $(cat text)"
 expect full sys_getppid/begin '(odd|even)_call' 65536
 expect full sys_getppid/begin '\[unknown\]' 0

@@ -69,7 +69,7 @@ in_dir two timeout 300 "$ctl" record --cluster -q -o "$work/b" -- \
 	sh -c "read -r _ <'$work/fifo'; '$emit' 20 1 >/dev/null" & track rec
 run_on 0 one record --cluster -o "$work/a" -- \
 	sh -c "'$emit' 20 1 >/dev/null; echo >'$work/fifo'"
-says 'sync: synced-cluster, 0 samples, cluster time synchronized; session at the start: done, at the end: done'
+says 'sync: synced-cluster, 0 samples, cluster time synchronized; sync session at the start: done, at the end: done'
 wait $rec || fail "the recording of two"
 for i in a b; do
 	run_on 0 one stat --json "$work/$i"

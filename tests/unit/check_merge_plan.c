@@ -34,8 +34,8 @@ static struct bad bad(int i)
 	case 2:
 		n.alone = true;
 		n.status = TSCT_STATUS_DISRUPTED;
-		return (struct bad) { "/d: is uncalibrated: its clock had no time (disrupted)",
-			"d", true, n };
+		return (struct bad) { "/d: is uncalibrated: its clock had no known time"
+			" (status: disrupted)", "d", true, n };
 	case 3:
 		n.killed = true;
 		return (struct bad) { "/d: not complete: it is still being written, or its recorder was killed",
@@ -276,9 +276,9 @@ TEST(test_foreign_samples)
 	write_shifted("f", 0, 0, -4 * LENGTH, NULL);
 	expect_accepted("af", "");
 	write_shifted("g", 0, 0, -4 * LENGTH, claim_session);
-	expect_refused("ag", "/g: has no sync samples of its sessions");
+	expect_refused("ag", "/g: has no samples of its sync sessions");
 	options.force = true;
-	expect_accepted("ag", "/g: has no sync samples of its sessions");
+	expect_accepted("ag", "/g: has no samples of its sync sessions");
 }
 
 /* ---- event definitions --------------------------------------------------- */

@@ -149,13 +149,13 @@ static const struct argp_child children[] = { { .argp = &merge_ctf_argp }, { 0 }
 
 static const struct argp argp = {
 	options, parse_option, "[TRACE...]",
-	"Merge traces of several nodes into one. The result of recordings is a recording, with"
-	" the time of their cluster. If a TRACE is an OTF2 archive, the result is an archive,"
-	" with times of the first archive's clock."
-	"\vA TRACE is the directory of a recording or of a CTF trace such as LTTng's, or the file"
-	" NAME.otf2 of an OTF2 archive, or the directory of that file."
-	" The exit status is 0, or 1 on failure (then OUT is not created), 2 for"
-	" wrong usage, 3 if a part of the traces is missing from OUT.",
+	"Merge traces of several nodes into one trace. If a TRACE is an OTF2 archive, the result"
+	" is an archive, in the time of the first archive's clock. Otherwise the result is a"
+	" recording (if OUT ends in .otf2, an archive), in the time of the nodes' cluster."
+	"\vA TRACE is a recording (its directory), a CTF trace such as LTTng's (its directory), or"
+	" an OTF2 archive (its file NAME.otf2, or the directory of that file). The exit status is"
+	" 0; 1 on failure (then OUT is not created); 2 for wrong usage; or 3 if a part of the"
+	" traces is missing from OUT.",
 	children, NULL, NULL
 };
 

@@ -415,7 +415,7 @@ static void print_statedump(const struct stat_figures *s)
 	const __u64 lost = stat_statedump_lost(s);
 
 	if (lost)
-		printf("%-10s %" PRIu64 " report%s about threads or stacks missing: names,"
+		printf("%-10s %" PRIu64 " missing report%s about threads or stacks: names,"
 		       " processes and stacks may be unknown\n", "statedump", (uint64_t)lost,
 		       view_plural(lost));
 }

@@ -22,8 +22,8 @@ static void print_node(const struct stat_figures *s)
 	printf(", master %016" PRIx64 ", timeline %u, %s\n",
 	       (uint64_t)sync->master, sync->timeline,
 	       tsct_status_name(sync->status));
-	printf("%-10s %u samples, session at the start: %s, at the end: %s; fit:"
-	       " %s\n", "sync", s->sync.nr, tsct_session_names[sync->start.state],
+	printf("%-10s %u samples; sync session at the start: %s, at the end: %s; fit for a"
+	       " merge: %s\n", "sync", s->sync.nr, tsct_session_names[sync->start.state],
 	       tsct_session_names[sync->end.state], sync->fit);
 	if (lost)
 		printf("           %" PRIu64 " samples were LOST\n", (uint64_t)lost);

@@ -243,8 +243,8 @@ static void print_hints(const struct record_session *s,
 
 	print_count(s->untracked, "process", "es",
 		    "not recorded: too many processes ran together");
-	print_count(s->rec.nodes[0].statedump_lost, "report", "s",
-		    "about threads or stacks missing: names, processes and stacks may be unknown");
+	print_count(s->rec.nodes[0].statedump_lost, "missing report", "s",
+		    "about threads or stacks: names, processes and stacks may be unknown");
 	print_count(s->refused, "event", "s",
 		    "with a stack of which the kernel refused a part");
 	print_count(s->unnumbered, "datagram", "s",
@@ -369,8 +369,8 @@ static void show_sync(const struct record_session *s)
 	if (!rec->on)
 		return;
 	if (!s->o->quiet && !s->o->json)
-		fprintf(stderr, "  sync: %s, %llu sample%s, cluster time %s; session at the"
-			" start: %s, at the end: %s; fit: %s\n",
+		fprintf(stderr, "  sync: %s, %llu sample%s, cluster time %s; sync session"
+			" at the start: %s, at the end: %s; fit for a merge: %s\n",
 			tsct_sync_role_names[rec->role], count_samples(s),
 			view_plural(count_samples(s)), tsct_status_name(rec->status),
 			tsct_session_names[rec->start.state],

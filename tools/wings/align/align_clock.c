@@ -68,8 +68,8 @@ const char *align_reason(int err)
 		return "the error of the node's clock against UTC was unknown then; give "
 			"--timeline cluster, or run chronyd or ntpd, which set it in the kernel";
 	case -EXDEV:
-		return "the node had no cluster's time then, or another cluster's; give "
-			"--timeline utc";
+		return "at that moment, the node had no cluster time, or that of another "
+			"cluster; give --timeline utc";
 	case -ENOTUNIQ:
 		return "the clock had that value several times, because it was set back; give "
 			"--timeline utc or a trace of CLOCK_MONOTONIC";

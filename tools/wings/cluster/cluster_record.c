@@ -100,8 +100,8 @@ static const struct argp_option options[] = {
 	  " recording in DIR/NODE, and none is sent", 0 },
 	{ "here", FLAG(settings.here), NULL, 0, "run CMD here, once, such as mpirun or srun, while"
 	  " all nodes record (default: run it on each node)", 0 },
-	{ "force", FLAG(settings.force), NULL, 0, "record on the other nodes if some nodes"
-	  " cannot record, and even if the nodes' times cannot be compared", 0 },
+	{ "force", FLAG(settings.force), NULL, 0, "record also if some nodes cannot record (then"
+	  " on the others), or if the nodes' times cannot be compared", 0 },
 	{ "keep", FLAG(keep), NULL, 0, "keep the recordings of the nodes, in OUT.nodes", 0 },
 	{ "duration", KEY_DURATION, "SEC", 0, "stop after SEC seconds", 0 },
 	{ "json", FLAG(json), NULL, 0, "print the summary as JSON on standard output", 0 },

@@ -242,7 +242,7 @@ static int read_sessions(struct tsct_merge *m, struct merge_in *in)
 		err = tsct_series_make(of->sample, of->nr_samples, &of->series,
 				       &of->nr_series);
 	if (err == -E2BIG) {
-		of->invalid = "they have too many different masters and epochs";
+		of->invalid = "too many combinations of master, timeline and epoch";
 		of->nr_invalid = of->nr_samples;
 		of->nr_sessions = 0;
 		err = 0;

@@ -446,7 +446,7 @@ static int read_events(struct event_copy *c, uint64_t location, uint64_t nr)
 	} else if (!err && (code || read != nr || c->nr != nr)) {
 		tsct_otf2_refuse(c->status, 0, "damaged after event %" PRIu64 ": %s",
 			 c->nr, *tsct_otf2_error_text() ?
-			 tsct_otf2_error_text() : "the file ends before its last event");
+			 tsct_otf2_error_text() : "the file ends, but more events were expected");
 		err = lose_events(c, nr - c->nr);
 	}
 	OTF2_Reader_CloseEvtReader(c->in->reader, reader);

@@ -317,9 +317,9 @@ static void put_losses(const struct report *r, FILE *to)
 			"No event was lost.");
 		return;
 	}
-	fputs("<p>Lost events of the whole recording, by cause. The timeline shows each loss of"
-	      " known time hatched, in the row of the CPU, between the events before and after"
-	      " it.</p>\n"
+	fputs("<p>Events that were lost in the whole recording, by cause. If the time of a loss is"
+	      " known, the timeline shows the loss by hatching in the CPU's row, from the event"
+	      " before the loss to the event after it.</p>\n"
 	      "<div class=\"scroll\"><table>\n<thead><tr><th>Node</th><th>CPU</th>"
 	      "<th class=\"left\">Channel</th><th class=\"left\">Cause</th>"
 	      "<th>Events</th><th class=\"left\">When</th></tr></thead>\n<tbody>\n", to);
