@@ -119,6 +119,8 @@ start
 wait_for "a successor has taken over" is status synchronized
 has epoch "$epoch" || fail "the successor's epoch is $(key epoch), not $epoch"
 end_by TERM $pid
+# Params begin at most 0.9 s after their publication; times before that have the earlier status.
+sleep 1
 is status holdover || fail "stopped, and still $(key status)"
 [ ! -e /run/tsctrace/tsctraced.sock ] || fail "the socket is left behind"
 rmmod tsctrace
