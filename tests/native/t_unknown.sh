@@ -15,7 +15,7 @@ done
 script='for i in 1 2 3; do sleep 0.02; /bin/true; done; (exec sleep 0.05); wait'
 
 # Records into DIR; sets runs and slices, the numbers of what is drawn.
-check() {	# DIR [all]
+check() {	# DIR [all | COMM...]
 	"$ctl" dump --json "$work/$1" >"$work/$1.dump" 2>/dev/null || true
 	"$ctl" report -q -o "$work/$1.html" "$work/$1" 2>"$work/err" || [ $? = 3 ] || fail "report $1"
 	"$ctl" export -q -f json -o "$work/$1.json" "$work/$1" 2>"$work/err" || [ $? = 3 ] ||
@@ -49,10 +49,11 @@ END
 sh -c 'while :; do sleep 0.01; done' &
 looping=$!
 # Records as long as it takes until more than 3 times on CPUs are drawn.
+names=()
 draws() {	# DIR OPTION...
 	rm -rf "${work:?}/$1"
 	run 0 record "${kernel[@]}" -o "$work/$1" --duration 0.3 "${@:2}"
-	check "$1"
+	check "$1" "${names[@]}"
 	[ "$runs" -gt 3 ]
 }
 wait_for "the process is drawn" draws process -p $looping
@@ -71,6 +72,7 @@ run 0 record "${kernel[@]}" --comm sh -o "$work/comm" -- sh -c "$script"
 check comm
 filtered comm 'comm: sh'
 [ "$runs" -gt 0 ] && [ "$slices" -gt 3 ] || fail "the thread's name: nothing is drawn"
+names=(sh sleep bash "${0##*/}")	# of these processes; their calls may be on other CPUs
 wait_for "CPU 0 is drawn" draws cpu -p $looping,$$ --cpu 0
 filtered cpu 'cpus: 0'
 run 0 record "${kernel[@]}" --where 'next_prio >= 0' -o "$work/where" -- sh -c "$script"

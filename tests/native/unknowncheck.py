@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""unknowncheck.py DIR PAGE JSON [all]
+"""unknowncheck.py DIR PAGE JSON [all | COMM...]
 
 Checks a page of `trace-ctl report` and an export to JSON of the recording DIR: nothing is
 drawn over a time in which it could not be known. Reads `trace-ctl dump --json` on standard
@@ -8,9 +8,11 @@ input, and the packet headers and the metadata in DIR without code of tsctrace.
 
 The time of a thread on a CPU must begin at a switch to the thread, or at an event of it; end at
 a switch from it, or where nothing is known after; and have no event of another thread. The thread
-must be one that was selected: with `all`, any thread; else a thread that made a system call. No
-such time, and no slice, may be in a time of losses: from the end of the packet before, to the end
-of the packet that states them. A system call may not contain the begin of another one.
+must be one that was selected: with `all`, any thread; else a thread that made a system call or
+was forked by one that did, or has one of the names COMM, for a recording that lacks the calls on
+other CPUs. No such time, and no slice, may be in a time of losses: from the end of the packet
+before, to the end of the packet that states them. A system call may not contain the begin of
+another one.
 Prints the number of times on CPUs, and of slices.
 """
 import bisect
@@ -85,8 +87,13 @@ def overlaps(begin, until, times):
                for since, to in times[max(at - 1, 0):at + 1])
 
 
-def check_runs(runs, end, events, losses, is_all):
+def check_runs(runs, end, events, losses, selected):
+    is_all = selected == ["all"]
     callers = {e["tid"] for e in events if e["event"].startswith("sys_")}
+    callers |= {e["fields"]["child_tid"] for e in events
+                if e["event"] == "sched_process_fork" and e["tid"] in callers}
+    callers |= {e["fields"]["next_tid"] for e in events
+                if e["event"] == "sched_switch" and e["fields"]["next_comm"] in selected}
     by_cpu = collections.defaultdict(list)
     for e in events:
         by_cpu[e["cpu"]].append(e)
@@ -128,7 +135,7 @@ def main():
     losses = losses_of(sys.argv[1])
     _, runs, _, end = claims.of_page(sys.argv[2])
     slices = claims.of_json(sys.argv[3])
-    check_runs(runs, end, events, losses, sys.argv[4:] == ["all"])
+    check_runs(runs, end, events, losses, sys.argv[4:])
     check_slices(slices, events, losses)
     print(len(runs), len(slices))
 
