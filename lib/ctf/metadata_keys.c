@@ -470,7 +470,7 @@ static const struct tsct_metadata_item holds_items[] = {
 /* ---- statedump ------------------------------------------------------------------ */
 
 /* Makes the last stream class that of the statedump. Until this key is read, the class counts
- * as a channel's; older versions do not know the key. */
+ * as a channel's; it always does in older versions, which do not know the key. */
 static int store_statedump(struct tsct_recording *rec, __u64 class)
 {
 	if (rec->statedump || class + 1 != rec->nr_streams || tsct_recording_has_samples(rec))

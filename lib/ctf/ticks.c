@@ -78,7 +78,7 @@ static __u64 earlier_ns(const struct tsct_tick_encoder *encoder, __u64 cycles, _
 }
 
 /* Returns the system time at @cycles. *ret_error_ps: the time's error bound, ps; 0: @cycles are
- * in the range of the params in force, whose bound worst_ps() returns */
+ * not before the params in force: worst_ps() returns the bound */
 static __u64 encoder_ns(const struct tsct_tick_encoder *encoder, __u64 cycles, __u64 *ret_error_ps)
 {
 	const struct tsct_clock_params *params = &encoder->clock.state.real;

@@ -34,7 +34,7 @@
 #define META_BYTES_MAX	(64U << 20)
 
 /* Longest accepted time, ns, from the end that the metadata of an incomplete recording
- * states to the end of a file's last packet; packets that end later are ignored. */
+ * states to the end of a file's last packet; later ends are not used as the recording's end. */
 #define CUT_OFF_NS	(30 * 86400 * 1000000000LL)
 
 /* State of following a live recording */

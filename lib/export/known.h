@@ -32,8 +32,8 @@ enum {
 /* The thread that is known to run on a CPU */
 struct tsct_known_run {
 	bool on;
-	/* flag: --cgroup may not select the thread, so its switch away may not be recorded. Only
-	 * a recorded switch away proves that the thread ran until then */
+	/* flag: it is unknown if --cgroup selects the thread, so if its switch away is recorded.
+	 * Only a recorded switch away proves that the thread ran until then */
 	bool maybe;
 	bool cut;	/* flag: events were lost; the CPU's next event ends the run at `seen` */
 	bool has_switches;	/* flag: an event sched_switch of the CPU was read */

@@ -166,8 +166,8 @@ static void compare_timelines(const struct tsct_merge *m, char why[MERGE_WHY_MAX
 
 /* ---- comparison of nodes by their own clocks ------------------------------ */
 
-/* Returns true if, at the end of the recording, its clock had not been compared with
- * CLOCK_REALTIME for long: the two differ if CLOCK_REALTIME was set meanwhile. */
+/* Returns true if, at the end of the recording, its clock was no longer compared with
+ * CLOCK_REALTIME: the two differ if CLOCK_REALTIME was set since the last comparison. */
 static bool is_in_holdover(const struct tsct_recording *rec)
 {
 	return !rec->merged && rec->status == TSCT_STATUS_HOLDOVER;

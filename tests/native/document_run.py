@@ -30,7 +30,7 @@ CHANGING = (
      r"\d+(?:\.\d+)? ?(?:[num]?s|(?:[KMG]i)?B|[kMG]?Hz|pp[bm]|%)"),
     (r"[-+]?\d+\.\d+", r"[-+]?\d+(?:\.\d+)?"),
     (r"0x[0-9a-f]{6,}", r"0x[0-9a-f]+"),
-    (r"\btsc\b", r"(?:tsc|monotonic_raw)"),		# the clock that this machine lets programs read
+    (r"\btsc\b", r"(?:tsc|monotonic_raw)"),	# the clock of programs on this machine
     (r"\u2026", r".*"),
     (r" +", r" +"),
 )

@@ -120,7 +120,7 @@ run_says 3 'channel second LOST since its creation: too_big 1$' snapshot -c seco
 run 3 dump "$work/lost"
 # record also reports unpublished events of a flight recorder.
 run_says 3 'LOST: too_big 1$' record -f -c second --duration 0.1 -o "$work/flown"
-says '(full, too_big, nested, aborted and refused are counted since the channel was created'
+says '(full, too_big, nested, aborted, refused and no_ring are counted since the channel was created'
 says ' recorded + 0 lost; 1 event was never published$'
 run 3 stat "$work/flown"
 run_says 3 'LOST: too_big 1$' record -f --block-size 4096 -o "$work/fresh" -- "$helpers/oneshot" big

@@ -72,7 +72,7 @@ run 0 record "${kernel[@]}" --comm sh -o "$work/comm" -- sh -c "$script"
 check comm
 filtered comm 'comm: sh'
 [ "$runs" -gt 0 ] && [ "$slices" -gt 3 ] || fail "the thread's name: nothing is drawn"
-names=(sh sleep bash "${0##*/}")	# of these processes; their calls may be on other CPUs
+names=(sh sleep bash "${0##*/}")	# names of $looping and $$, whose calls may be on other CPUs
 wait_for "CPU 0 is drawn" draws cpu -p $looping,$$ --cpu 0
 filtered cpu 'cpus: 0'
 run 0 record "${kernel[@]}" --where 'next_prio >= 0' -o "$work/where" -- sh -c "$script"

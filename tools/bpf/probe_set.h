@@ -35,8 +35,8 @@ static inline bool probe_is_probe(const char *text)
 TSCT_WING int probe_set_add(struct probe_set **set, const char *text,
 			    unsigned int *ret_built_in);
 
-/* Checks that the path of a probe's file names the same file for each process of @pids: events of
- * a process that uses another file, as in a container, are not recorded. Returns 0 or -errno. */
+/* Checks that no process of @pids has mapped another file with the path of a probe's file, as in
+ * a container: events of such a process are not recorded. Returns 0 or -errno. */
 TSCT_WING int probe_set_check_processes(const struct probe_set *set, const pid_t *pids,
 					unsigned int nr);
 

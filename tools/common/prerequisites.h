@@ -10,7 +10,8 @@
  * if so; else the reason and the fix, valid until the next call. */
 TSCT_WING const char *prerequisites_check(void);
 
-/* Checks, after prerequisites_check(), that BPF programs of @events can call the module. */
+/* Checks, after prerequisites_check(), that BPF programs of @events can call the module. Returns
+ * as prerequisites_check() does. */
 TSCT_WING const char *prerequisites_check_module(const char *const *events, unsigned int nr);
 
 #endif /* TSCT_TOOLS_PREREQUISITES_H */

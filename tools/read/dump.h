@@ -75,8 +75,8 @@ TSCT_WING int dump_tail_start(struct dump *d, unsigned int items);
  * recording have changed. Returns 0 or -errno. */
 TSCT_WING int dump_calls_start(struct dump *d);
 
-/* Ends the lines of calls whose end may have been lost before event @e. Call it for every event,
- * also for events that are not of calls or not shown. Returns 0 or -ENOMEM. */
+/* Ends the lines of calls that may have ended before event @e without a recorded end. Call it
+ * for every event, also for events that are not of calls or not shown. Returns 0 or -ENOMEM. */
 TSCT_WING int dump_calls_pass(struct dump *d, const struct tsct_trace_event *e, bool shown);
 
 /* Adds an event to the lines of calls. @call: the event's system call, or NULL. Returns 0, 1

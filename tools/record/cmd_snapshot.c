@@ -303,8 +303,8 @@ static int print_json(const struct record_session *s)
 
 /* ---- command ----------------------------------------------------------- */
 
-/* Notes in the metadata if the recorder of channel @i had filters: the channel's first event is
- * then TSCT_FILTERED_EVENT. Returns 0 or -ENOMEM. */
+/* Notes in the metadata if the recorder of channel @i had filters: the channel's first event
+ * definition is then TSCT_FILTERED_EVENT. Returns 0 or -ENOMEM. */
 static int note_filters(struct record_session *s, unsigned int i)
 {
 	const struct tsct_event_def *def = tsct_reader_def(tsct_drain_reader(s->drains[i]),

@@ -142,7 +142,7 @@ static void print_lost(const struct record_session *s)
 	view_print_loss(stderr, &loss, ", ");
 	fputc('\n', stderr);
 	if (has_old)
-		fputs("  (full, too_big, nested, aborted and refused are counted since the"
+		fputs("  (full, too_big, nested, aborted, refused and no_ring are counted since the"
 		      " channel was created: the times of these losses are unknown)\n", stderr);
 	if (loss.cause[TSCT_LOSS_FULL])
 		fputs("  (rings were full; make them larger with --blocks)\n", stderr);

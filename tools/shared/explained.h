@@ -14,8 +14,9 @@
 
 struct explain_job;
 
-/* Starts the search for the slowest spans of @figures. Call it after tsct_export_prepare(@walk).
- * @walk and @figures must outlive the job. *ret_job: NULL: no spans. Returns 0 or -ENOMEM. */
+/* Starts the search for the causes of waits in the slowest spans of @figures. Call it after
+ * tsct_export_prepare(@walk). @walk and @figures must outlive the job. *ret_job: NULL: no spans.
+ * Returns 0 or -ENOMEM. */
 TSCT_WING int explained_begin(struct tsct_export *walk, const struct span_figures *figures,
 			      struct explain_job **ret_job);
 

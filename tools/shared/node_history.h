@@ -22,8 +22,8 @@ int node_history_present_boot(__u8 ret[16]);
 void node_history_path(const char *dir, char *text, size_t size);
 
 /*
- * Reads the history of boot @boot; NULL: the current boot. For the current boot, also calls
- * node_history_end(). Prints errors and the number of omitted records. Returns an exit status.
+ * Reads the history of boot @boot (NULL: the current boot), and ends it by node_history_end().
+ * Prints errors and the number of omitted records. Returns an exit status.
  */
 int node_history_open(const char *dir, const __u8 *boot, struct tsct_history **ret);
 

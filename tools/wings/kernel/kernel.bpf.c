@@ -48,7 +48,8 @@ struct event_limit limits[NR_KERNEL_BUILT_IN];
 /* Number of processes that are not recorded because the map `tracked` was full */
 __u64 untracked;
 
-/* Returns true if the filter selects @task; false for an idle task (tgid 0). */
+/* Returns true if the filter, without its cgroup, selects @task; false for idle tasks (tgid 0)
+ * and the recorder's. */
 static __always_inline bool wanted_task(const struct task_struct *task)
 {
 	u64 name[2] = {};
@@ -827,7 +828,7 @@ int find_counts(void *unused)
 	return 0;
 }
 
-/* Numbers of events that second programs recorded because the first ones did not run */
+/* Numbers of events, recorded or not, for which only the second programs ran */
 struct second_runs second_runs;
 
 /* Flags of a thread: the first program was run, but the second program was not run yet */

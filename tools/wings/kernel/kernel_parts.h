@@ -135,7 +135,8 @@ struct bpf_rings;
 
 /*
  * bpf_rings_open - make a ring buffer for each CPU, of the size of the channel's rings
- * @cpus: other CPUs get ring buffers of 64 KiB at most; NULL: all CPUs
+ * @cpus: CPUs that are online and may run the recorded programs; others, with few events, get
+ *	ring buffers of 64 KiB at most; NULL: all CPUs
  * @channel: channel with TSCT_CHANNEL_KERNEL, open for writing. @channel and @clock must
  *	outlive the ring buffers.
  * @shared: gets the maps `rings` and `counts`

@@ -29,7 +29,9 @@
 
 enum probe_type {
 	PROBE_TRACEPOINT,
-	PROBE_KPROBE, PROBE_KRETPROBE,	/* code relies on the order in each pair */
+	/* The order matters: an end is its begin + 1, and perf calls the programs of the first
+	 * three types. */
+	PROBE_KPROBE, PROBE_KRETPROBE,
 	PROBE_FENTRY, PROBE_FEXIT,
 	PROBE_UPROBE, PROBE_URETPROBE,	/* from here on: probes of programs */
 	PROBE_USDT,

@@ -16,8 +16,9 @@
 #define KEPT_BYTES_MAX	(128U << 20)	/* maximum memory for the symbols of all files, bytes */
 #define CHUNK		(64 << 10)
 #define OVERLAP_MAX	64 /* maximum number of functions that are checked for an address */
-/* Reading files may use 1/(REST + 1) of the time, averaged over CREDIT_NS, so that files of several
- * processes may be read one after the other. */
+/* Reading files may use 1/(REST + 1) of the time: REST times its CPU time without reads follows
+ * each read. Up to CREDIT_NS without reads before it count, so that files of several processes
+ * may be read one after the other. */
 #define REST		4
 #define CREDIT_NS	(NS_PER_S / 10)
 

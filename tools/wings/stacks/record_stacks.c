@@ -534,7 +534,7 @@ static bool number_user(struct record_session *s, __u64 cycles, __u32 tgid,
 
 	if (from->status != BPF_STACK_BUILD_ID_VALID)
 		return number_address(s, cycles, tgid, offset, ret_number);
-	/* For an address outside of all mappings, the kernel gives a negative offset. */
+	/* For an address in no mapping, the kernel gives a negative offset in the next mapping. */
 	if (offset > INT64_MAX)
 		return false;
 	tsct_build_id_text(from->build_id, sizeof(from->build_id), build_id);
