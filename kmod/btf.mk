@@ -16,7 +16,7 @@ scripts := $(dir $(firstword $(wildcard $(addsuffix /scripts/Makefile.modfinal, 
 ifneq ($(wildcard $(scripts)Makefile.btf),)
 include $(scripts)Kbuild.include $(scripts)Makefile.btf
 else
-# older kernels
+# kernels up to 6.6
 PAHOLE_FLAGS := $(shell PAHOLE=$(PAHOLE) sh $(scripts)pahole-flags.sh)
 endif
 

@@ -39,8 +39,8 @@ DEFINE_MUTEX(tsct_channel_lock);
 /* Table of channels by id. Changed under tsct_channel_lock; read under that lock or RCU. */
 static DEFINE_XARRAY_ALLOC1(channel_table);
 /*
- * Cache of channel_table for BPF programs. Slot i has the newest channel for BPF programs
- * whose id modulo CHANNEL_SLOTS is i. Protected like channel_table.
+ * Cache of channel_table for BPF programs. A channel for BPF programs uses slot
+ * id % CHANNEL_SLOTS; the slot has the newest such channel. Protected like channel_table.
  */
 #define CHANNEL_SLOTS	64
 static struct tsct_kchannel __rcu *channel_slots[CHANNEL_SLOTS];
@@ -252,7 +252,7 @@ warn:
 			    channel->file.id, cpu, err);
 }
 
-/* Publishes a channel, with rings of CPUs that came up meanwhile, while no CPU can come up. */
+/* Publishes a channel while no CPU can come up; CPUs up since channel_add_rings() get rings. */
 static int channel_publish_on_cpus(struct tsct_kchannel *channel, u32 roles)
 {
 	unsigned int cpu;

@@ -76,7 +76,8 @@ struct tsct_kchannel {
 
 	/*
 	 * Rings by CPU. A ring, once set, is constant. NULL: the CPU was not present at the
-	 * channel's creation, and has not come up since, or there was no memory for its ring.
+	 * channel's creation, and has not come up since, or there was no memory, or no room
+	 * in its payer's limits, for its ring.
 	 */
 	struct tsct_ring *rings[];
 };
@@ -120,7 +121,10 @@ void tsct_channel_put(struct tsct_kchannel *channel, u32 roles);
  */
 int tsct_channel_remove(u32 id);
 
-/* Returns the channel with this bpf_handle, or NULL. The caller has disabled interrupts. */
+/*
+ * Returns the channel with this bpf_handle, or NULL. The caller has disabled interrupts; the
+ * channel is valid until it enables them.
+ */
 struct tsct_kchannel *tsct_channel_find_by_handle(u64 handle);
 /* Sets *ret to the module's version, limits and use of memory. May sleep. */
 void tsct_module_info(struct tsct_info *ret);

@@ -107,7 +107,7 @@ bool tsct_cpucheck_snapshot(struct tsct_clock_snapshot *ret)
 
 /*
  * The two CPUs exchange pings and pongs through memory, and read their counters at each;
- * lib/core/tsc_trust.h derives the skew. Both CPUs run in interrupts that this file sends,
+ * lib/core/tsc_trust.h derives bounds of the skew. Both CPUs run in interrupts of this file,
  * so no task can delay them, whatever its priority. A burst of exchanges is limited by time
  * and, in case the counter is unreliable, by turns. The bursts are repeated, for a limited
  * time, until enough exchanges have succeeded. In a virtual machine the bursts become longer

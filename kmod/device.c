@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /dev/tsctrace: open, ioctl, poll, mmap. Only this file and, for its requests, reserved.c
+ * /dev/tsctrace: open, ioctl, poll, mmap. Of its requests, only this file and reserved.c
  * handle pointers from user space. This file copies arguments in and checks their
  * reserved fields; it copies results out without holding locks of other files.
  *
@@ -36,7 +36,7 @@
 
 #define ROLES_ALL	(TSCT_ROLE_WRITE | TSCT_ROLE_READ)
 #define SMALL_PAYLOAD	256
-#define CLOCK_SET_NR	0x08		/* number of a request that only old daemons send */
+#define CLOCK_SET_NR	0x08		/* number of a request of daemons up to version 0.1 */
 
 /* An open file of the device, which is bound to at most one channel in its life */
 struct tsct_file {
@@ -430,7 +430,7 @@ static __poll_t device_poll(struct file *file, poll_table *table)
 {
 	struct tsct_file *f = file->private_data;
 	struct tsct_kchannel *channel = device_channel(f);
-	/* true: the caller is about to wait. poll_does_not_wait() was this test until 7.2. */
+	/* true: the caller is about to wait (poll_does_not_wait(), which 7.2 removed) */
 	bool waits = table && table->_qproc, ready;
 
 	if (!channel || !device_has_watcher(f, channel))

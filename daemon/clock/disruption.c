@@ -86,8 +86,8 @@ void disruption_describe(const struct disruption *before,
 			 "to %s", before->clocksource, now->clocksource);
 		return;
 	case TSCT_CAUSE_HOTPLUG:
-		snprintf(text, size, "the skew of a CPU that came online differs from "
-			 "the skew measured before (online CPUs: %s)", now->cpus_online);
+		snprintf(text, size, "the skew of a CPU that came online differs from its skew as "
+			 "measured or assumed before (online CPUs: %s)", now->cpus_online);
 		return;
 	case TSCT_CAUSE_JUMP:
 		snprintf(text, size, "the counter jumped, as the module reports");

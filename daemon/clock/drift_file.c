@@ -127,7 +127,7 @@ static const char *find_difference(const char *text, const char *wanted)
 		{ "cpu ", "it was written on another CPU model" },
 		{ "clocksource ", "the kernel's clocksource is another one now" },
 		{ "slept-ms ", "the system has been suspended since" },
-		{ "vmclock ", "the virtual machine has been migrated since" },
+		{ "vmclock ", "the virtual machine has been migrated or restored since" },
 		{ "source ", "it is the rate of another clock source" },
 	};
 	const char *line = wanted;

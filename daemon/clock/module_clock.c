@@ -60,8 +60,8 @@ int module_clock_snapshot(struct module_clock *m,
 	memset(ret, 0, sizeof(*ret));
 	err = module_request(m, TSCT_IOC_CLOCK_SNAPSHOT, ret);
 	if (err == -EACCES || err == -EPERM) {
-		log_error("%s: cannot read the module's clock: %s; disruptions that the module "
-			  "counts are not detected; run as root, or with --no-module",
+		log_error("%s: cannot read the module's count of disruptions: %s; disruptions that "
+			  "the module counts are not detected; run as root, or with --no-module",
 			  TSCT_DEVICE_PATH, strerror(-err));
 		m->use = false;
 		return -ENOENT;

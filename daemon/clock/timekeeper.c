@@ -775,7 +775,7 @@ void timekeeper_tick(struct timekeeper *k)
 
 	k->ops->read_disruption(k->ops->ctx, &k->disruption);
 	if (k->disruption.count & TSCT_DISRUPTIONS_PENDING) {
-		/* The machine is being suspended: readers reject all params, and the module's
+		/* A suspend or resume is under way: readers reject all params, and the module's
 		 * next count begins an epoch. */
 		k->disruption = before;
 		return;

@@ -15,8 +15,8 @@
  * repeat the report every 100 ms, or, after a lost packet, within a second. */
 #define CALLER_US	2000000
 
-/* Minimum time between poll requests to all members that reports of the same member cause in the
- * same barrier, us */
+/* Minimum time between two poll requests (to all members) that one member's reports cause in one
+ * barrier, us */
 #define POLL_AGAIN_US	10000000
 
 __u32 tsct_schedule_barrier(const struct tsct_schedule *schedule)

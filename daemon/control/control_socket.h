@@ -50,7 +50,7 @@ void control_tick(struct control *control);
 /* ---- the wing daemon/metrics --------------------------------------------- */
 
 struct metrics_counts {
-	bool module;		/* true: the kernel module is loaded */
+	bool module;		/* true: the daemon uses the kernel module */
 	__u64 channels;		/* number of channels held by this daemon */
 	__u64 bytes;		/* memory of this daemon's channels, bytes */
 	__u32 segments;		/* number of clock segments in the clock file */

@@ -57,7 +57,7 @@ struct history {
 static void note(struct history *h, int err, const char *what)
 {
 	if (err && err != h->err)
-		log_warning("%s: %s: %s; trace-ctl time will not know times from now on; "
+		log_warning("%s: %s: %s; trace-ctl time cannot convert times from now on; "
 			    "%s, or set 'history off' in tsctraced.conf", h->dir, what,
 			    strerror(-err), err == -ENOSPC || err == -EDQUOT ? "free space there" :
 			    err == -EACCES || err == -EPERM ?

@@ -480,7 +480,7 @@ static int define_event(struct tsct_event_type *event, struct tsct_channel *chan
 static int check_writable(const struct tsct_channel *channel)
 {
 	channel = tsct_channel_target(channel);
-	if (channel->refusals)		/* counts all events of the handle */
+	if (channel->refusals)		/* counts the handle's events as lost */
 		return 0;
 	if (channel->provider == TSCT_PROVIDER_NONE)
 		return -ENODEV;

@@ -450,10 +450,10 @@ static void end_params(struct tsct_clock_copy *copy,
 }
 
 /*
- * Drops the oldest segments that are not older than the present state, or are older by 2^62
- * cycles or more, as after a far jump of the counter. As the counter and the epoch wrap, such
- * segments may compare as the newest. Readers reject a copy whose segments are out of order,
- * and later states would not correct the order.
+ * Drops the oldest segments that begin at or after the present state, or 2^62 cycles or more
+ * before it (after a far jump of the counter), or have a later epoch. As the counter and the
+ * epoch wrap, such segments may compare as the newest. Readers reject a copy whose segments are
+ * out of order, and later states would not correct the order.
  */
 static void drop_incomparable(struct tsct_clock_copy *copy, __u32 epoch)
 {

@@ -316,7 +316,7 @@ static double drift_before(const struct tsct_rate_estimator *est)
 /*
  * Let A and B be two samples of CLOCK_REALTIME, in any order. Returns by how
  * many ns the offset's magnitude can have been larger between A and B than at A.
- * Offset: CLOCK_REALTIME minus the time of the clock params, which slew, ns.
+ * Offset, ns: CLOCK_REALTIME minus the time of the clock params; their slew changes the offset.
  * @off: offset at A
  * @slewed: change of the offset from A to B by the slew alone, ns
  */

@@ -33,7 +33,7 @@
  * of the delays near their minimum, in delays per count.
  */
 #define OUTLIER_GAPS	8.0
-/* How often a shorter window of exchanges is chosen, at most. Each choice uses the
+/* Maximum number of times that a shorter window of exchanges is chosen. Each choice uses the
  * distribution of delays in the previous window. If the rate changed during that window,
  * the distribution is too wide. */
 #define WINDOW_TURNS	4

@@ -37,9 +37,9 @@ __u64 tsct_memory_usable(void);
 /* ---- arithmetic: ring_size.c --------------------------------------------------- */
 
 #define TSCT_RING_BYTES_MAX	(16U << 20)	/* largest ring if no size is given, bytes */
-/* smallest ring, bytes: if only the installed memory limits it; under other limits */
+/* smallest ring if only the installed memory limits it, bytes */
 #define TSCT_RING_BYTES_MIN	(1U << 20)
-#define TSCT_RING_BYTES_LEAST	(64U << 10)
+#define TSCT_RING_BYTES_LEAST	(64U << 10)	/* smallest ring under other limits, bytes */
 #define TSCT_RINGS_BYTES_MAX	(64U << 20)	/* limit of all rings together, bytes */
 
 struct tsct_ring_demand {

@@ -90,7 +90,7 @@ struct tsct_statedump_last_pid {
  * bits, and above these bits the number of restarts at the lowest ID.
  *
  * tsct_pid_position - the position at which @tid is the last ID
- * @position: an earlier position, by less than TSCT_PID_ROUND; 0 in the first call
+ * @position: a position that is less than TSCT_PID_ROUND earlier; 0 in the first call
  *
  * tsct_pid_next - the next position after @position at which a thread may get @tid
  */

@@ -24,8 +24,8 @@
  * Provisional parameters may be replaced earlier, as they are imprecise.
  */
 #define PARAMS_MIN_S	0.5
-/* Least time for which parameters stay published after the end of their slew, s. It is longer
- * than from the publication of new parameters to their start: so the slew is over by then. */
+/* Least time for which parameters stay published after the end of their slew, s: longer than the
+ * lead (from publication of new parameters to their start), so the slew is over at publication. */
 #define LEAD_MAX_S	1.2
 
 /* Published parameters stay while their offset to the estimate is less than this
@@ -281,9 +281,9 @@ static bool are_too_new(const struct tsct_cluster *cluster, __u64 begin_cycles)
 
 	if (age <= 0)
 		return true;
-	/* Readers keep the last straight piece of the replaced parameters (cluster_prev).
-	 * After a slew, that piece lasts from the end of the slew to the start of the new
-	 * parameters, which is later than now. The time now is in the piece only if the piece
+	/* Readers keep the last linear part of the replaced parameters (cluster_prev).
+	 * After a slew, that part lasts from the end of the slew to the start of the new
+	 * parameters, which is later than now. The time now is in the part only if the part
 	 * is longer than the time from now to that start. */
 	if (tsct_servo_slews(params) && straight > 0 && straight < LEAD_MAX_S * hz)
 		return true;

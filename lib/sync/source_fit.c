@@ -400,8 +400,8 @@ static const char *refusal(const struct tsct_remote *remote)
 	return NULL;
 }
 
-/* Returns a text that describes a change between the states @old and @new of a source which
- * makes earlier exchanges invalid; NULL: no such change. @remote: present remote counter */
+/* Returns a text about the change of a source from @old to @new if it makes earlier exchanges
+ * invalid; else NULL. @remote: present remote counter */
 static const char *change_of_remote(const struct tsct_remote *old,
 				    const struct tsct_remote *new, __u64 remote)
 {

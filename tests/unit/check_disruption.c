@@ -22,7 +22,7 @@ static const struct {
 	{ TSCT_CAUSE_SUSPEND, "suspended for 3.5" },
 	{ TSCT_CAUSE_UNSTABLE, "marked the TSC unstable; its clocksource is hpet" },
 	{ TSCT_CAUSE_CLOCKSOURCE, "changed from tsc to hpet" },
-	{ TSCT_CAUSE_HOTPLUG, "the skew measured before (online CPUs: 0-2)" },
+	{ TSCT_CAUSE_HOTPLUG, "measured or assumed before (online CPUs: 0-2)" },
 	{ TSCT_CAUSE_STEP, "CLOCK_REALTIME was set by -3600.000000 s" },
 };
 #define NR_CAUSES	ROWS(table)

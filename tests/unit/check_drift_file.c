@@ -108,7 +108,7 @@ TEST(test_conditions)
 	STALE("the kernel's clocksource is another one now", strcpy(now.clocksource, "hpet"));
 	STALE("the system has been suspended since",
 	      now.suspended_min_ns += 2000000000; now.suspended_max_ns += 2000000000);
-	STALE("the virtual machine has been migrated since", now.vm_marker++);
+	STALE("the virtual machine has been migrated or restored since", now.vm_marker++);
 	STALE("it is the rate of another clock source", source = TSCT_SOURCE_MONOTONIC_RAW);
 }
 

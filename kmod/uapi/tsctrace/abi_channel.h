@@ -218,7 +218,7 @@ struct tsct_record {
 	__u64 cycles;		/* counter value at the event; the channel's header
 				 * names the counter, in `source`
 				 */
-#ifndef __cplusplus		/* In C++, without flexible arrays, the payload has no name. */
+#ifndef __cplusplus		/* C++ has no flexible arrays: the payload follows the struct. */
 	__u8 payload[];
 #endif
 };

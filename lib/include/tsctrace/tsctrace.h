@@ -565,7 +565,7 @@ int tsct_clock_wait_synced(const struct tsct_clock *clock, int timeout_ms,
  * with their masters, and the call returns when the cluster's time
  * (tsct_clock_now_cluster()) has been published. A daemon waits for the children that its
  * configuration names or, if it names none, for the nodes that sent it requests within the
- * last minute.
+ * last minute; with a key, within two of their poll intervals, if that is longer.
  *
  * Returns 0; -ETIMEDOUT; -EINTR: interrupted by a signal; -ENOENT: no daemon;
  * -ECONNRESET: the daemon was restarted meanwhile; -EOPNOTSUPP: no network is

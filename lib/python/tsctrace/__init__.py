@@ -32,7 +32,7 @@ fields follow the values:
     bytes   text: the bytes up to their first NUL
     other   text: str(value)
 
-Calls with one name and values of other types record separate events of this name. All
+Calls with the same name but values of other types record separate events of that name. All
 functions may be called in any thread, and after fork(). A span begins and ends in one thread;
 in a coroutine it also covers other tasks that run in the thread meanwhile. If a span ends in
 another thread, that thread has an end without a begin, and the span lasts until its own thread

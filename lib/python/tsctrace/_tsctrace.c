@@ -697,9 +697,9 @@ static PyTypeObject span_type = {
 	.tp_doc = "span(name, **fields)\n--\n\n"
 		"A context manager that records an event `name` of kind begin, with the "
 		"fields, when the block begins, and one of kind end when the block ends, "
-		"also by an exception. A span may be entered again after it has ended. If it is "
-		"entered again while it is open, it ends when all these blocks have ended. It may "
-		"be entered by async with, too; set(**fields) sets fields of the end event.\n\n"
+		"also by an exception. A span may be entered again after it has ended. Entering "
+		"it while it is open records nothing; it ends when it was left as often as "
+		"entered. It may be entered by async with, too; set(**fields) sets fields of the end event.\n\n"
 		"If another span of this name is open in the thread, both events have a field "
 		"tsct_span with the same number: spans of coroutines may end in any order.",
 	.tp_basicsize = sizeof(struct py_span),

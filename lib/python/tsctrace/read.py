@@ -98,7 +98,7 @@ class Rows(Iterator[T], Generic[T]):
                                          stdout=subprocess.PIPE, stderr=errors)
             except OSError as error:
                 raise ReadError(f"{command[0]}: {error.strerror}; install the package tsctrace, or"
-                                " give its path as open(..., trace_ctl=PATH)") from error
+                                " give the program's path as open(..., trace_ctl=PATH)") from error
             except ValueError as error:     # a NUL in an argument
                 raise ReadError(f"{command[0]}: {error}") from error
             assert child.stdout
