@@ -442,7 +442,7 @@ static int read_packet(struct proto *p, struct proto_span whole)
 	clock = clock ?: preset && *preset ? *preset : chrome ? MONOTONIC : p->primary;
 	if (!clock)
 		return align_refuse(p->in, "a packet names no clock, and no clock snapshot before "
-				    "it names one; record with clock snapshots");
+				    "it sets a default; record with clock snapshots");
 	return add_time(p, clock, sequence, time.value);
 }
 

@@ -16,8 +16,8 @@
 
 /* ---- cells -------------------------------------------------------------------- */
 
-/* Returns the largest length in the bin of @ns. Bins are those of struct tsct_histogram: the width
- * of a bin is at most 1/128 of its lengths. */
+/* Returns the largest length in the bin of @ns. Bins are those of struct tsct_histogram: 1 ns
+ * up to 255 ns, above that at most 1/128 of the length. */
 static __u64 top_of_bin(__u64 ns)
 {
 	const int up = ns >> 8 ? 56 - __builtin_clzll(ns) : 0;

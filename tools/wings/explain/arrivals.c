@@ -6,7 +6,7 @@
  * thread runs. Soon after, the interrupt wakes the waiting thread on the same CPU; no switch,
  * system call or program's event comes between. With PREEMPT_RT, a switch may come between, so the
  * packets of the interrupted thread are kept until it has the CPU again. PREEMPT_RT is recognized
- * by the kernel's name; without that, some messages are shown as wakings by a thread or an
+ * by the kernel's name; without that, some packets are shown as wakings by a thread or an
  * interrupt.
  */
 #include <errno.h>

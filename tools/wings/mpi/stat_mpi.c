@@ -68,7 +68,7 @@ static const struct stat_list waits = STAT_LIST(wait_columns, NULL, STAT_TOP);
 
 static const struct tsct_column unfinished_columns[] = {
 	TSCT_COLUMN("rank", "rank", -6),
-	TSCT_COLUMN("MPI_Finalize not ended; call at end", "call", -36, .unknown = "no call"),
+	TSCT_COLUMN("MPI_Finalize not ended; last in call", "call", -36, .unknown = "no call"),
 };
 static const struct stat_list unfinished = STAT_LIST(unfinished_columns, NULL, STAT_TOP);
 

@@ -105,7 +105,7 @@ struct otf2_numbers {
 	enum tsct_mpi_role role;
 };
 
-/* Entry of the file otf2.peers: the event that matches a send or receive */
+/* Entry of the temporary file `peers` of struct otf2: the event that matches a send or receive */
 struct otf2_peer {
 	/* number, plus 1, of the location of the matching event; 0: no such event */
 	__u32 location;

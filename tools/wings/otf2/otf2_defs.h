@@ -37,7 +37,7 @@
  *	-	a number
  *	V	an attribute's value; the word before V is the value's type
  *	o	a metric's scope; the word before o is the scope's type
- *	u	a member of a group; the group's type decides whether it is a reference
+ *	u	a member of a group; the group's type decides to what it refers, if at all
  *	other	a reference: TSCT_OTF2_SPACES has the number space of each letter
  * types: libotf2's types of the number (only D) and of each word
  */

@@ -126,7 +126,7 @@ void query_numbers_free(const struct query *q, __u32 **numbers);
 
 /* A column: all fields of one name, in the definitions of a table */
 struct query_column {
-	/* the field in the first definition that has it; for integers, in one where it is u64 */
+	/* the field in the first definition that has it, or in one in which it is u64 */
 	const struct tsct_field *field;
 	char *name;			/* unique in the table */
 	bool mixed;			/* flag: types differ, such as integer and text */

@@ -312,8 +312,9 @@ static const struct tsct_export_format as_format = {
 	.name = "report", .event = collect_event,
 };
 
-/* Begins to explain the slowest spans, if the states of threads are known. If a filter may hide
- * messages or moves of threads between CPUs, explains without these events. */
+/* Begins to explain the slowest spans, if the states of threads are known. Explains without
+ * messages and moves between CPUs if a filter may hide these, or other work of a CPU after it
+ * received a message. */
 static int begin_explained(struct report *r)
 {
 	int err = r->x.state && explained_begin ?

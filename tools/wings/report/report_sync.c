@@ -19,7 +19,7 @@
 
 /* ---- sync samples of a recording ---------------------------------------------- */
 
-/* A series of sync samples. Offsets are relative to the fit's tangent. */
+/* A series of sync samples. Offsets are relative to the fit's tangent in the middle. */
 struct window {
 	const struct sync_samples *read;
 	const struct tsct_series *series;
@@ -236,7 +236,7 @@ static void widen_chart(const double *v, unsigned int nr, const bool *only,
 	}
 }
 
-/* Returns the number of marks that are outside of the chart. */
+/* Returns the number of marks that are outside the chart. */
 static unsigned int draw_marks(const struct chart *chart, const struct series *s,
 			       const double *x, const double *y)
 {

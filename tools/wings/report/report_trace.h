@@ -195,7 +195,7 @@ struct report {
 	__u64 least_state_ns;		/* shorter times with a state are in state_strips, ns */
 	struct strips state_strips;
 	struct tsct_text state_bytes, strip_bytes;
-	unsigned int bin_shift;	/* log2 of the bins' growth, see report_strips_put() */
+	unsigned int bin_shift;	/* a bin of the strips covers 2^bin_shift initial bins */
 	struct tsct_messages messages;
 	struct gap *gaps;
 	__u32 nr_gaps;

@@ -234,7 +234,8 @@ static __u16 name_of(struct live_follow *f, const struct tsct_trace_event *e)
 	return at == TSCT_INDEX_NONE ? 0 : (__u16)at;
 }
 
-/* Adds a new thread's name to the message. Most threads still run soon after their first event. */
+/* Adds a new thread's name to the message. Reads the name from /proc at the thread's first event,
+ * because most threads still run then. */
 static void note_thread(struct live_follow *f, __u32 tid)
 {
 	const __u32 nr = f->threads.nr;

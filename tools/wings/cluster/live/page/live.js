@@ -210,7 +210,7 @@ function resize(height) {
 	ctx.clearRect(0, 0, width, height);
 }
 
-// Draws lines at round times, labelled with the decimals of seconds in which they differ.
+// Draws lines at round times. Their labels have as many decimals of seconds as differ.
 function drawAxis(style, height) {
 	const digits = Math.max(0, 9 - Math.floor(Math.log10(view.span / 2)));
 	const step = 10 ** (9 - digits) * (digits || view.span < 2e10 ? 1 : 10);
