@@ -358,7 +358,7 @@ class Recording:
         for run in runs:
             self.truth.check_run(run, min(run[3], self.limit), self.near)
         if not reader and not self.merged and self.events:
-            unknowncheck.check_runs(runs, until, self.events, self.losses, True)
+            unknowncheck.check_runs(runs, until, self.events, self.losses, ["all"])
             for channel, cpu, since, to in self.losses:
                 need(to == float("inf") or any(
                     g[:2] == (channel, cpu) and g[2] <= since + self.near and
