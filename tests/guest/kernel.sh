@@ -151,8 +151,10 @@ unpack_image_package() {
 
 	mkdir "$1/.unpacked"
 	for name in $drivers; do patterns+=("*/kernel/*/$name.ko*"); done
-	# tar reports the drivers that are built in as not found.
-	unpack "$2" "$1/.unpacked" "${patterns[@]}" 2>/dev/null || true
+	# tar reports the drivers that are built in as not found, and fails.
+	LC_ALL=C unpack "$2" "$1/.unpacked" "${patterns[@]}" 2>"$temp/tar.log" ||
+		! grep -v ': Not found in archive$\|: Exiting with failure' "$temp/tar.log" >&2 ||
+		die "$2: unpacking failed"
 	mv "$1"/.unpacked/boot/vmlinuz-* "$1/vmlinuz" || die "$2: no image found"
 	add_drivers "$1" "$1/.unpacked" || die "$2: no network drivers found"
 	rm -rf "$1/.unpacked"
