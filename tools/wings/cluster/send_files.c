@@ -79,13 +79,14 @@ int send_files_count(const char *dir, unsigned int *ret_files, __u64 *ret_bytes)
 	*ret_bytes = 0;
 	if (err)
 		return err;
-	for (i = 0; !err && i < s->nr; i++) {
-		if (!fstatat(s->dirfd, s->names[i]->d_name, &st, AT_SYMLINK_NOFOLLOW)) {
-			++*ret_files;
-			*ret_bytes += (__u64)st.st_size;
-		} else if (errno != ENOENT) {	/* a removed file is not sent either */
-			err = -errno;
+	for (i = 0; i < s->nr; i++) {
+		if (fstatat(s->dirfd, s->names[i]->d_name, &st, AT_SYMLINK_NOFOLLOW)) {
+			/* ENOENT states that there is no recording, not that a file disappeared. */
+			err = errno == ENOENT ? -ESTALE : -errno;
+			break;
 		}
+		++*ret_files;
+		*ret_bytes += (__u64)st.st_size;
 	}
 	send_files_close(s);
 	return err;

@@ -10,7 +10,8 @@
 struct send_files;
 
 /* Counts the files in the directory @dir that are to be sent, and their total
- * size in bytes. Returns 0 or -errno. */
+ * size in bytes. Returns 0; -ENOENT: no such directory; -ESTALE: a file disappeared; or another
+ * -errno. */
 int send_files_count(const char *dir, unsigned int *ret_files, __u64 *ret_bytes);
 
 /* Opens the directory @dir in order to send its files. Returns 0 or -errno. */
