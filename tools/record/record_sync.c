@@ -391,8 +391,8 @@ static int check_children(struct record_session *s, const json_t *peers,
 		const double age = ctl_json_number(member, "age_s");
 
 		present += age <= since_s;
-		/* not comparable (NaN) with an older daemon: not listed */
-		if (age <= since_s || !(age < ctl_json_number(member, "timeout_s")))
+		/* An older daemon states no timeout (NaN): its members are all listed. */
+		if (age <= since_s || age >= ctl_json_number(member, "timeout_s"))
 			continue;
 		len = strlen(absent);
 		snprintf(absent + len, sizeof(s->sync_absent) - len, "%s%s",
