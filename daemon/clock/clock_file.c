@@ -23,7 +23,7 @@
 static int map_file(struct clock_file *file, int fd)
 {
 	void *page;
-	/* Allocates blocks now: on a full file system, a write to the mapping would raise SIGBUS. */
+	/* Allocates blocks now: on a full disk, a write to the mapping would raise SIGBUS. */
 	int err = -posix_fallocate(fd, 0, (off_t)file->size);
 
 	if (err)

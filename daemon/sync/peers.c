@@ -282,8 +282,9 @@ void peers_reload(struct peers *p)
 		return;
 	}
 	if (apply_config(p, config)) {
-		log_error("SIGHUP: %s: not applied; %s", p->options.config,
-			  apply_config(p, old) ?
+		const int err = apply_config(p, old);
+
+		log_error("SIGHUP: %s: not applied; %s", p->options.config, err ?
 			  "restoring the previous configuration failed; fix the cause above and"
 			  " restart tsctraced" : "the previous configuration stays in force");
 		config_free(config);

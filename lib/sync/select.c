@@ -8,8 +8,8 @@
  * proves nothing. So only upstream sources are compared to find falsetickers and the interval
  * that holds the true time, and are averaged. A source is upstream if it is an NTP server,
  * if it comes before this node in the order of hops to the master, then of node ids, or if no
- * node polls this node. A source that is not upstream is selected only if its error bound is well below this node's own: the
- * bound of a source that follows this node would be larger.
+ * node polls this node. A source that is not upstream is selected only if its error bound is
+ * well below this node's own: the bound of a source that follows this node would be larger.
  */
 #include <math.h>
 #include <stdio.h>

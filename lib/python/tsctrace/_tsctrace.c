@@ -699,7 +699,8 @@ static PyTypeObject span_type = {
 		"fields, when the block begins, and one of kind end when the block ends, "
 		"also by an exception. A span may be entered again after it has ended. Entering "
 		"it while it is open records nothing; it ends when it was left as often as "
-		"entered. It may be entered by async with, too; set(**fields) sets fields of the end event.\n\n"
+		"entered. It may be entered by async with, too; set(**fields) sets fields of the "
+		"end event.\n\n"
 		"If another span of this name is open in the thread, both events have a field "
 		"tsct_span with the same number: spans of coroutines may end in any order.",
 	.tp_basicsize = sizeof(struct py_span),

@@ -402,8 +402,8 @@ static int relate_traces(struct align_options *o)
 			in->bound_ns = bound > in->bound_ns ? bound : in->bound_ns;
 		}
 		if (!in->left_out && in->unrelated) {
-			align_refuse(in, "%llu times are of clocks that no clock snapshot relates to the"
-				     " others; Perfetto omits these times", in->unrelated);
+			align_refuse(in, "%llu times are of clocks that no clock snapshot relates to"
+				     " the others; Perfetto omits these times", in->unrelated);
 			ret = ret ?: EXIT_LOST;
 		}
 	}

@@ -239,7 +239,7 @@ static void put_fields(struct json *j, const struct tsct_export *x,
 static int put_event(struct tsct_export *x, const struct tsct_export_event *ev,
 		     const char *phase)
 {
-	/* Viewers match the end of a slice with its begin by name: the end gets the begin's name. */
+	/* Viewers match an end of a slice with its begin by name: the end gets the begin's name. */
 	const struct tsct_event_def *def = ev->act != TSCT_ACT_CLOSE ? ev->e->def :
 		x->defs[x->slice_defs[tsct_export_open_slice(x, ev->thread, ev->frame)]].def;
 	struct json *j = put_frame(x, ev, phase, def->name,

@@ -116,8 +116,8 @@ function rangeOf(c) {
 		c.high = c.low + Math.max(1, Math.abs(c.low) * 1e-6);
 }
 
-// Returns times, sorted and disjoint: of losses in a counter's channel, and of bins whose values are
-// only in sums. From the start of each on, the counter's last drawn value may not hold.
+// Returns times, sorted and disjoint: of losses in a counter's channel, and of bins whose values
+// are only in sums. From the start of each on, the counter's last drawn value may not hold.
 function unknownValues(c, losses) {
 	const all = (losses.get(`${c.node}/${D.defs[c.def].channel}`) || []).map(i =>
 		[D.gaps[i][2], D.gaps[i][3]]), apart = [];
