@@ -206,7 +206,7 @@ struct record_session {
 	/* number of processes that were not recorded, because too many ran together */
 	unsigned long untracked;
 	bool unmoved;		/* kernel events may remain in the ring buffers of BPF */
-	/* largest possible number of kernel events that BPF programs missed */
+	/* how often, at most, BPF programs missed a kernel event, or the packets of a buffer */
 	unsigned long missed;
 	bool missed_uncounted;	/* the kernel counts no missed events for some probes */
 	struct record_limited *limited;	/* array of nr_limited elements */

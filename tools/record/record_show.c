@@ -252,7 +252,7 @@ static void print_hints(const struct record_session *s,
 	print_count(s->threads_unseen, "thread", "s", "ended before the recorder could identify"
 		    " them: names and processes are unknown");
 	if (s->missed)
-		fprintf(stderr, "  up to %lu kernel event%s missed, while another of"
+		fprintf(stderr, "  kernel events were missed up to %lu time%s, while another of"
 			" the same kind was being written\n", s->missed, view_plural(s->missed));
 	if (s->missed_uncounted)
 		fputs("  Linux before 6.7 does not count events of kprobes and tracepoints for"

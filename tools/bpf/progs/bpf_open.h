@@ -30,6 +30,7 @@ struct bpf_shared {
 	struct kernel_filter filter;
 	bool may_sleep_with_stacks;	/* sleepable programs can take stacks */
 	bool hidden;			/* the kernel hides the addresses of its variables */
+	bool preemptible;		/* programs of calls in processes may be preempted */
 };
 
 static inline int bpf_share_map(struct bpf_map *map, int fd)
@@ -44,6 +45,14 @@ bool bpf_kernel_since(unsigned int major, unsigned int minor);
  * the kernel does not run a program again on a CPU that already runs it. */
 unsigned long bpf_program_missed(const struct bpf_program *program);
 unsigned long bpf_object_missed(const struct bpf_object *object);
+
+/* Returns an upper bound of the number of calls that neither of two programs recorded (see
+ * second.h). @of_first, @of_second: numbers that each program missed. @recorded: number of calls
+ * for which only the second program ran */
+unsigned long bpf_both_missed(unsigned long of_first, unsigned long of_second, uint64_t recorded);
+
+/* Sizes the map `first_runs` of an object (see second.h) for all threads. Returns 0 or -errno. */
+int bpf_size_first_runs(struct bpf_map *map);
 
 /*
  * BPF_OPEN(NAME) defines NAME_open(shared, ret_object), which opens an object with the maps

@@ -135,7 +135,7 @@ struct held_call {
 };
 enum { CALL_RECORDED, CALL_FILTERED, CALL_LIMITED, CALL_HELD };
 
-/* An element of the map `first_runs`: flags FIRST_* of threads, see kernel.bpf.c */
+/* An element of the map `first_runs`: marks FIRST_* of threads, see second.h */
 #define FIRST_RUNS_TIDS	64
 struct first_runs {
 	u8 of_tid[FIRST_RUNS_TIDS];

@@ -415,6 +415,13 @@ static __always_inline bool serves_softirq(void)
 		task->softirq_disable_cnt & SOFTIRQ_RUNS;
 }
 
+/* Returns true while this CPU serves an interrupt that is not an NMI, or the current thread serves
+ * one for it. */
+static __always_inline bool serves_interrupt(void)
+{
+	return in_interrupt() || serves_softirq();
+}
+
 /* Returns true if the filter, without its cgroup, selects the current thread. For programs that
  * may sleep, which must not use the map `cgroup`. An interrupt is also selected if it occurs while
  * the recorder runs. */
@@ -425,7 +432,7 @@ static __always_inline bool wanted_in_any_cgroup(void)
 
 	if (filter.by_name)
 		bpf_get_current_comm(name, sizeof(name));
-	return (tgid != filter.self_tgid || in_interrupt() || serves_softirq()) &&
+	return (tgid != filter.self_tgid || serves_interrupt()) &&
 		is_selected(tgid, name);
 }
 

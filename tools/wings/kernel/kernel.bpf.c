@@ -11,6 +11,7 @@
 #include "tools/bpf/progs/buffers.h"
 #include "tools/bpf/progs/conditions.h"
 #include "tools/bpf/progs/kernel.h"
+#include "tools/bpf/progs/second.h"
 #include "tools/bpf/progs/stack.h"
 
 #define TS_COMPAT	0x0002	/* bit of thread_info.status: 32-bit system call */
@@ -788,13 +789,8 @@ static __always_inline void at_enter(void *context, const struct pt_regs *regs, 
 		record_enter(context, regs, id);
 }
 
-/* Programs of system calls can be preempted (from Linux 6.13 on). While a program is preempted,
- * the kernel does not run it for other threads on that CPU. Therefore each program exists twice:
- * the second one runs after the first, and records the event if the first one did not run. */
-bool preemptible;
-
-/* Sets `preemptible`: false with preempt=none or preempt=voluntary. Runs before the other programs
- * are attached. */
+/* Returns 0 if the kernel does not preempt its own code: preempt=none or preempt=voluntary. Runs
+ * before the other programs are attached. */
 SEC("syscall")
 int find_preemption(void *unused)
 {
@@ -802,8 +798,7 @@ int find_preemption(void *unused)
 	__u32 mode = PREEMPT_LAZY;
 
 	read_variable(name, sizeof(name), &mode, sizeof(mode));
-	preemptible = mode != PREEMPT_NONE && mode != PREEMPT_VOLUNTARY;
-	return 0;
+	return mode != PREEMPT_NONE && mode != PREEMPT_VOLUNTARY;
 }
 
 __u64 preempt_count, cpu_offsets;	/* results of find_counts, as in struct kernel_filter */
@@ -831,52 +826,10 @@ int find_counts(void *unused)
 /* Numbers of events, recorded or not, for which only the second programs ran */
 struct second_runs second_runs;
 
-/* Flags of a thread: the first program was run, but the second program was not run yet */
-enum { FIRST_ENTER = 1, FIRST_EXIT = 2 };
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct first_runs);
-} first_runs SEC(".maps");
-
-/* Returns the current thread's flags FIRST_*, or NULL. Only this thread's programs change them. */
-static __always_inline u8 *runs_of_thread(void)
-{
-	__u32 tid = bpf_get_current_pid_tgid(), key = tid / FIRST_RUNS_TIDS;
-	struct first_runs *runs = bpf_map_lookup_elem(&first_runs, &key);
-
-	return runs ? &runs->of_tid[tid % FIRST_RUNS_TIDS] : NULL;
-}
-
-/* Stores that the first program of an event runs. @program: FIRST_* */
-static __always_inline void first_run(u8 program)
-{
-	u8 *runs = preemptible ? runs_of_thread() : NULL;
-
-	if (runs)
-		*runs |= program;
-}
-
-/* Returns true, and increments *count, if the first program was not run for the event. */
-static __always_inline bool second_run(u8 program, u64 *count)
-{
-	u8 *runs = runs_of_thread();
-
-	if (!runs)
-		return false;
-	if (*runs & program) {
-		*runs &= ~program;
-		return false;
-	}
-	__sync_fetch_and_add(count, 1);
-	return true;
-}
-
 /*
- * libbpf attaches programs in the order of this file. The programs of sys_exit come before
- * those of sys_enter, so that each recorded start of a system call has a recorded end.
+ * Programs of system calls can be preempted from Linux 6.13 on. libbpf attaches programs, and the
+ * kernel calls those of one tracepoint, in the order of this file. The programs of sys_exit come
+ * before those of sys_enter, so that each recorded start of a system call has a recorded end.
  */
 SEC("tp_btf/sys_exit")
 int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)

@@ -98,8 +98,8 @@ void kernel_source_limited(const struct kernel_source *source, take_dropped *tak
 
 /* Numbers of events, processes and reports that were not recorded so far */
 struct kernel_figures {
-	/* upper bound of the number of events that were missed: if an event occurs while a BPF
-	 * program runs on the same CPU, the kernel does not run the program again */
+	/* how often, at most, an event, or all packets of a buffer, were missed: the kernel does not
+	 * run a BPF program on a CPU where the same program runs already */
 	unsigned long missed;
 	bool counts_missed;	/* false: `missed` lacks the events of some probes */
 	unsigned long untracked;	/* unrecorded processes: the map `tracked` was full */

@@ -228,36 +228,23 @@ static int make_wait_map(struct kernel_source *source)
 	return source->wait_map < 0 ? bpf_errors_step(-errno, "make a map for") : 0;
 }
 
-/* Returns a number above all thread IDs. */
-static unsigned int read_pid_max(void)
-{
-	FILE *file = fopen("/proc/sys/kernel/pid_max", "re");
-	unsigned int max;
-
-	if (!file || fscanf(file, "%u", &max) != 1)
-		max = 1 << 22;	/* PID_MAX_LIMIT */
-	if (file)
-		fclose(file);
-	return max;
-}
-
-/* Selects whether the second programs of system calls (see `preemptible`) are loaded. */
-static void configure_second(struct kernel_bpf *bpf, unsigned int set)
+/* Selects whether the second programs of system calls (see second.h) are loaded, and the program
+ * that finds whether they are needed. @net: network events are selected */
+static void configure_second(struct kernel_bpf *bpf, unsigned int set, bool net)
 {
 	const bool may_be_preempted = bpf_kernel_since(6, 13) &&
 		set & (1u << SYS_ENTER | 1u << SYS_EXIT);
 
-	bpf_program__set_autoload(bpf->progs.find_preemption, may_be_preempted);
+	bpf_program__set_autoload(bpf->progs.find_preemption, may_be_preempted || net);
 	bpf_program__set_autoload(bpf->progs.on_sys_enter_second, may_be_preempted);
 	bpf_program__set_autoload(bpf->progs.on_sys_exit_second,
 				  may_be_preempted && set & 1u << SYS_EXIT);
 	if (may_be_preempted)
-		bpf_map__set_max_entries(bpf->maps.first_runs,
-					 read_pid_max() / FIRST_RUNS_TIDS + 1);
+		bpf_size_first_runs(bpf->maps.first_runs);
 }
 
 /* Selects whether the second programs, if they are loaded, are attached. Returns 0 or -errno. */
-static int select_second(struct kernel_bpf *bpf)
+static int select_second(struct kernel_bpf *bpf, struct bpf_shared *shared)
 {
 	LIBBPF_OPTS(bpf_test_run_opts, options);
 	const int fd = bpf_program__fd(bpf->progs.find_preemption);
@@ -266,6 +253,9 @@ static int select_second(struct kernel_bpf *bpf)
 		return 0;
 	if (bpf_prog_test_run_opts(fd, &options))
 		return -errno;
+	shared->preemptible = options.retval;
+	bpf->bss->preemptible = shared->preemptible &&
+		bpf_program__fd(bpf->progs.on_sys_enter_second) >= 0;
 	bpf_program__set_autoattach(bpf->progs.on_sys_enter_second, bpf->bss->preemptible);
 	bpf_program__set_autoattach(bpf->progs.on_sys_exit_second, bpf->bss->preemptible);
 	return 0;
@@ -320,7 +310,7 @@ static int configure(struct kernel_source *source, unsigned int set, const int *
 	bpf_program__set_autoload(bpf->progs.on_sys_enter,
 				  set & (1u << SYS_ENTER | 1u << SYS_EXIT));
 	bpf_program__set_autoload(bpf->progs.on_sys_exit, set & 1u << SYS_EXIT);
-	configure_second(bpf, set);
+	configure_second(bpf, set, ids[NET_SEND] || ids[NET_RECEIVE]);
 	bpf_program__set_autoload(bpf->progs.follow_fork, follow);
 	bpf_program__set_autoload(bpf->progs.follow_free, follow);
 	if (!follow)
@@ -412,7 +402,7 @@ static int open_kernel(struct kernel_source *source, const struct kernel_select 
 	shared->tracked = bpf_map__fd(source->bpf->maps.tracked);
 	shared->cgroup = bpf_map__fd(source->bpf->maps.cgroup);
 	return error ?: (select->cgroup ? set_cgroup(source, select->cgroup) : 0) ?:
-		bpf_errors_step(select_second(source->bpf), "run") ?:
+		bpf_errors_step(select_second(source->bpf, shared), "run") ?:
 		bpf_errors_step(kernel_bpf__attach(source->bpf), "attach");
 }
 
@@ -494,23 +484,17 @@ int kernel_source_statedump(struct kernel_source *source, statedump_take *take,
 }
 
 /*
- * Returns an upper bound of the number of starts, or ends, of system calls that neither program
- * recorded. @recorded: number that the second program recorded, because the first missed them
+ * Returns an upper bound of the number of starts, or ends, of system calls that were not recorded.
+ * @recorded: number that the second program recorded, because the first missed them
  */
 static unsigned long calls_missed(const struct kernel_bpf *bpf,
 				  const struct bpf_program *first,
 				  const struct bpf_program *second, const u64 *recorded)
 {
-	const unsigned long of_first = bpf_program_missed(first);
-	const unsigned long of_second = bpf_program_missed(second);
-	const unsigned long left = of_first - READ_ONCE(*recorded);
-
 	if (!bpf->bss->preemptible)
-		return of_first;
-	/* While the two programs are being attached or detached, only one of them may run. */
-	if ((long)left < 0)
-		return 0;
-	return left < of_second ? left : of_second;
+		return bpf_program_missed(first);
+	return bpf_both_missed(bpf_program_missed(first), bpf_program_missed(second),
+			       READ_ONCE(*recorded));
 }
 
 void kernel_source_figures(const struct kernel_source *source, struct kernel_figures *ret)

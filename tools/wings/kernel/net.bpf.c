@@ -21,6 +21,7 @@
 #include "tools/bpf/progs/buffers.h"
 #include "tools/bpf/progs/conditions.h"
 #include "tools/bpf/progs/kernel.h"
+#include "tools/bpf/progs/second.h"
 #include "tools/bpf/progs/stack.h"
 
 #define HASHED		64	/* number of bytes of a datagram that are hashed */
@@ -93,26 +94,31 @@ int find_memory(void *unused)
 	return 0;
 }
 
+/* Number of calls, recorded or not, for which only the second programs ran */
+__u64 second_runs;
+
 /*
- * Defines two programs for a kernel function, one for calls in processes and one for calls in
- * interrupts: while a program runs, the kernel does not run it again in an interrupt on the same
- * CPU. @call may use `context`: the context of the BPF program, or NULL in interrupts.
+ * Defines three programs for a kernel function. While a program runs, the kernel does not run it
+ * again on the same CPU, so calls in interrupts have a program of their own, and calls in processes
+ * have two (see second.h). The second one comes first, as the kernel calls the fentry program that
+ * was attached last before the others. @call may use `context`: the context of the BPF program, or
+ * NULL in interrupts.
  */
-#define NET_PROGRAMS(name, function, call, ...)					\
+#define NET_PROGRAM(name, function, condition, ctx_or_null, call, ...)		\
 	SEC("fentry/" function)							\
 	int BPF_PROG(name, __VA_ARGS__)						\
 	{									\
-		void *const context = ctx;					\
+		void *const context = ctx_or_null;				\
 										\
-		return in_interrupt() ? 0 : call;				\
-	}									\
-	SEC("fentry/" function)							\
-	int BPF_PROG(name##_interrupt, __VA_ARGS__)				\
-	{									\
-		void *const context = NULL;					\
-										\
-		return in_interrupt() ? call : 0;				\
+		return condition ? call : 0;					\
 	}
+#define NET_PROGRAMS(name, function, call, ...)					\
+	NET_PROGRAM(name##_second, function, !serves_interrupt() &&		\
+		    second_run(FIRST_NET, &second_runs), ctx, call, __VA_ARGS__) \
+	NET_PROGRAM(name, function, !serves_interrupt() && first_run(FIRST_NET), \
+		    ctx, call, __VA_ARGS__)					\
+	NET_PROGRAM(name##_interrupt, function, serves_interrupt(), NULL, call,	\
+		    __VA_ARGS__)
 
 static __always_inline u64 page_address(u64 page)
 {
@@ -174,10 +180,10 @@ static long copy_part(u32 i, struct payload_copy *c)
 	return c->done >= c->want;
 }
 
-/* Returns a hash of a datagram's size and first bytes, or 0 if these bytes cannot be
- * read. The datagram begins @skip bytes into the payload. Fragments of the payload do
- * not affect the hash. */
-static __always_inline u64 hash_payload(struct packet *p, u32 skip, u32 bytes)
+/* Returns the message number of a datagram, a hash of its flow, size and first bytes, or 0 if these
+ * bytes cannot be read. The datagram begins @skip bytes into the payload. Fragments of the payload
+ * do not affect the hash. */
+static __always_inline u64 number_datagram(struct packet *p, u32 skip, u32 bytes)
 {
 	struct payload_copy c = { .packet = p, .skip = skip };
 	u64 hash = bytes;
@@ -190,7 +196,7 @@ static __always_inline u64 hash_payload(struct packet *p, u32 skip, u32 bytes)
 #pragma unroll
 	for (i = 0; i < HASHED / 8; i++)
 		hash = hash64(hash, c.words[i]);
-	return hash;
+	return hash64(p->flow, hash);
 }
 
 /* ---- events -------------------------------------------------------------- */
@@ -243,9 +249,8 @@ static long emit_datagram(u32 i, struct emit_loop *loop)
 {
 	struct packet *p = loop->packet;
 	u32 skip = i * p->size, bytes = packet_bytes(p, skip);
-	u64 hash = hash_payload(p, skip, bytes);
 
-	return emit_one(p, loop->buffer, bytes, hash ? hash64(p->flow, hash) : 0);
+	return emit_one(p, loop->buffer, bytes, number_datagram(p, skip, bytes));
 }
 
 /* Emits an event for each TCP segment. The verifier checks a __noinline function only once. */
@@ -302,8 +307,7 @@ struct tcp_timestamp {
 
 /* ---- tracked sockets --------------------------------------------------- */
 
-SEC("fexit/sock_init_data")
-int BPF_PROG(mark_socket, struct socket *unused, struct sock *sk)
+static __always_inline int mark(struct sock *sk)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	u16 family = BPF_CORE_READ(sk, __sk_common.skc_family);
@@ -313,6 +317,19 @@ int BPF_PROG(mark_socket, struct socket *unused, struct sock *sk)
 	    bpf_map_lookup_elem(&tracked, &tgid))
 		bpf_sk_storage_get(&ours, sk, &one, BPF_SK_STORAGE_GET_F_CREATE);
 	return 0;
+}
+
+SEC("fexit/sock_init_data")
+int BPF_PROG(mark_socket, struct socket *unused, struct sock *sk)
+{
+	return mark(sk);
+}
+
+/* For calls that mark_socket misses (see second.h). A socket may be marked twice. */
+SEC("fexit/sock_init_data")
+int BPF_PROG(mark_socket_second, struct socket *unused, struct sock *sk)
+{
+	return mark(sk);
 }
 
 static __always_inline bool wanted_socket(struct sock *sk)

@@ -16,21 +16,48 @@
 
 BPF_OPEN(net)
 
-/* Selects whether both programs of a kernel function are loaded: the program for calls in processes
- * and the program for calls in interrupts. */
-static void load_pair(struct bpf_program *process, struct bpf_program *interrupt, bool load)
+/* The programs of a kernel function: see NET_PROGRAMS() */
+struct net_programs {
+	struct bpf_program *first, *second, *interrupt;
+	bool ipv6;
+};
+#define PROGRAMS(name) .first = bpf->progs.name, .second = bpf->progs.name##_second, \
+	.interrupt = bpf->progs.name##_interrupt
+enum { ON_RECEIVE, ON_TCP4_SEND, ON_UDP4_SEND, ON_TCP6_SEND, ON_UDP6_SEND, NR_FUNCTIONS };
+
+static void list_programs(const struct net_bpf *bpf, struct net_programs list[NR_FUNCTIONS])
 {
-	bpf_program__set_autoload(process, load);
-	bpf_program__set_autoload(interrupt, load);
+	list[ON_RECEIVE] = (struct net_programs) { PROGRAMS(on_receive) };
+	list[ON_TCP4_SEND] = (struct net_programs) { PROGRAMS(on_tcp4_send) };
+	list[ON_UDP4_SEND] = (struct net_programs) { PROGRAMS(on_udp4_send) };
+	list[ON_TCP6_SEND] = (struct net_programs) { PROGRAMS(on_tcp6_send), .ipv6 = true };
+	list[ON_UDP6_SEND] = (struct net_programs) { PROGRAMS(on_udp6_send), .ipv6 = true };
+}
+
+/* Selects the programs to load. @ids: by event; 0: not selected */
+static void select_programs(struct net_bpf *bpf, const int *ids, bool track)
+{
+	/* The programs of IPv6 attach to functions that a kernel without IPv6 does not have. */
+	const bool ipv6 = !access("/proc/net/if_inet6", F_OK), second = bpf->bss->preemptible;
+	struct net_programs list[NR_FUNCTIONS];
+	unsigned int i;
+	bool load;
+
+	list_programs(bpf, list);
+	for (i = 0; i < NR_FUNCTIONS; i++) {
+		load = ids[i == ON_RECEIVE ? NET_RECEIVE : NET_SEND] && (ipv6 || !list[i].ipv6);
+		bpf_program__set_autoload(list[i].first, load);
+		bpf_program__set_autoload(list[i].second, load && second);
+		bpf_program__set_autoload(list[i].interrupt, load);
+	}
+	bpf_program__set_autoload(bpf->progs.mark_socket, track);
+	bpf_program__set_autoload(bpf->progs.mark_socket_second, track && second);
 }
 
 /* Sets the constants and maps of the programs, and selects the programs to load. */
 static int configure(const struct bpf_shared *shared, struct where_list *list,
 		     const int *ids, struct net_bpf *bpf)
 {
-	/* The programs of IPv6 attach to functions that a kernel without IPv6 does not have. */
-	const bool ipv6 = !access("/proc/net/if_inet6", F_OK);
-	const bool send = ids[NET_SEND];
 	const int nr = built_in_where(list, NET_SEND, NET_RECEIVE, ids,
 				      (void *)bpf->rodata->where);
 
@@ -39,13 +66,12 @@ static int configure(const struct bpf_shared *shared, struct where_list *list,
 	bpf->rodata->nr_where = nr;
 	bpf->rodata->net_send_id = ids[NET_SEND];
 	bpf->rodata->net_receive_id = ids[NET_RECEIVE];
-	bpf_program__set_autoload(bpf->progs.mark_socket,
-				  !shared->filter.all_processes);
-	load_pair(bpf->progs.on_receive, bpf->progs.on_receive_interrupt, ids[NET_RECEIVE]);
-	load_pair(bpf->progs.on_tcp4_send, bpf->progs.on_tcp4_send_interrupt, send);
-	load_pair(bpf->progs.on_udp4_send, bpf->progs.on_udp4_send_interrupt, send);
-	load_pair(bpf->progs.on_tcp6_send, bpf->progs.on_tcp6_send_interrupt, send && ipv6);
-	load_pair(bpf->progs.on_udp6_send, bpf->progs.on_udp6_send_interrupt, send && ipv6);
+	/* Without these addresses, interrupts cannot be told from the thread that they interrupt
+	 * between its two programs. */
+	bpf->bss->preemptible = shared->preemptible && shared->filter.preempt_count;
+	if (bpf->bss->preemptible)
+		bpf_size_first_runs(bpf->maps.first_runs);
+	select_programs(bpf, ids, !shared->filter.all_processes);
 	return bpf_share_map(bpf->maps.buffers, shared->buffers) ?:
 		bpf_share_map(bpf->maps.stacks, shared->stacks);
 }
@@ -72,11 +98,31 @@ int net_source_open(const struct bpf_shared *shared, struct where_list *list,
 	return bpf_errors_step(net_bpf__attach(bpf), "attach");
 }
 
+/* Returns how many calls of the functions were missed, at most. */
+static unsigned long calls_missed(const struct net_bpf *bpf)
+{
+	unsigned long first = 0, second = 0, interrupts = 0;
+	struct net_programs list[NR_FUNCTIONS];
+	unsigned int i;
+
+	if (!bpf->bss->preemptible)
+		return bpf_object_missed(bpf->obj);
+	list_programs(bpf, list);
+	for (i = 0; i < NR_FUNCTIONS; i++) {
+		first += bpf_program_missed(list[i].first);
+		second += bpf_program_missed(list[i].second);
+		interrupts += bpf_program_missed(list[i].interrupt);
+	}
+	return interrupts + bpf_both_missed(first, second, READ_ONCE(bpf->bss->second_runs)) +
+		bpf_both_missed(bpf_program_missed(bpf->progs.mark_socket),
+				bpf_program_missed(bpf->progs.mark_socket_second), 0);
+}
+
 void net_source_figures(const struct net_bpf *bpf, struct kernel_figures *ret)
 {
 	if (!bpf)
 		return;
-	ret->missed += bpf_object_missed(bpf->obj) + READ_ONCE(bpf->bss->missed);
+	ret->missed += calls_missed(bpf) + READ_ONCE(bpf->bss->missed);
 	ret->unnumbered = READ_ONCE(bpf->bss->unknown.messages);
 	ret->fragments = bpf->bss->unknown.memory;
 	ret->interrupts = !bpf->rodata->filter.preempt_count;
