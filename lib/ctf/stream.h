@@ -500,6 +500,15 @@ void tsct_stream_reader_update(struct tsct_stream_reader *s, const struct tsct_r
  * false at the end of the file, or if the rest of the file is damaged (s->spoiled). */
 bool tsct_stream_reader_skip(struct tsct_stream_reader_dir *dir, struct tsct_stream_reader *s);
 
+/*
+ * tsct_stream_reader_seek - pass over the packets that end before @tick, by a binary search
+ *
+ * Call it before the first event is read. The next event may still be earlier than @tick. Damage
+ * in the skipped packets, and how many events are missing from the file, stays unknown.
+ */
+void tsct_stream_reader_seek(const struct tsct_stream_reader_dir *dir,
+			     struct tsct_stream_reader *s, __u64 tick);
+
 /* Slow path of tsct_stream_reader_next(): a new packet, an event with strings, or damage */
 int tsct_stream_reader_next_slow(struct tsct_stream_reader_dir *dir, struct tsct_stream_reader *s);
 

@@ -18,6 +18,25 @@ int tsct_timestamps_bits(__u32 timestamps)
 	return all_bits[timestamps];
 }
 
+__u64 tsct_recording_tick_at(const struct tsct_recording *rec, __s64 ns)
+{
+	const __u64 base = rec->real.base_cycles, half = 1ULL << 63;
+	__u64 low = base < half ? 0 : base - half, high = base < half ? base + half - 1 : ~0ULL;
+	__u64 middle;
+
+	/* Valid recordings have ticks from `low` to `high`, where times do not decrease. */
+	if (tsct_clock_params_ns(&rec->real, high) < ns)
+		return ~0ULL;
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (tsct_clock_params_ns(&rec->real, middle) < ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 __u64 tsct_recording_uncertainty(const struct tsct_recording *rec)
 {
 	const int bits = tsct_recording_tick_bits(rec);

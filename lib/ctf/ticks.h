@@ -36,6 +36,9 @@ static inline bool tsct_recording_is_untimed(const struct tsct_recording *rec)
 	return rec->timestamps == TSCT_TIMESTAMPS_OFF;
 }
 
+/* Returns the lowest tick with a time of at least @ns; UINT64_MAX, which no event has: none */
+__u64 tsct_recording_tick_at(const struct tsct_recording *rec, __s64 ns);
+
 /* Return the longest time from the start of a tick to an event on that tick: the first
  * function in cycles, the second in ns. */
 __u64 tsct_recording_uncertainty(const struct tsct_recording *rec);

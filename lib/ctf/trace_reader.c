@@ -259,6 +259,15 @@ void tsct_trace_select(struct tsct_trace *t, unsigned int which)
 	t->which = which;
 }
 
+void tsct_trace_seek(struct tsct_trace *t, __u64 tick)
+{
+	__u32 i;
+
+	for (i = 0; i < t->nr_streams; i++)
+		if (t->which & tsct_trace_class_flag(&t->rec, t->streams[i].class))
+			tsct_stream_reader_seek(&t->file, &t->streams[i], tick);
+}
+
 /* Adds the next event of each selected stream that has no event in t->order. Called
  * before the first event, and after a live recording grew. Returns 0 or -ENOMEM. */
 static int add_streams(struct tsct_trace *t)

@@ -39,6 +39,15 @@ static inline unsigned int tsct_trace_class_flag(const struct tsct_recording *re
  */
 void tsct_trace_select(struct tsct_trace *trace, unsigned int which);
 
+/*
+ * tsct_trace_seek - pass over the packets that end before @tick; for callers that need no earlier
+ * event. Call it before tsct_trace_next(), and not if the trace is followed
+ *
+ * The next events may still be earlier than @tick. Damage in the skipped packets is not reported;
+ * their losses count in tsct_trace_discarded().
+ */
+void tsct_trace_seek(struct tsct_trace *trace, __u64 tick);
+
 /* Does the same as tsct_trace_next(), without a copy: returns the event, valid until the next call,
  * or NULL, with the result of tsct_trace_next(), 0 or -errno, in *@ret. */
 const struct tsct_trace_event *tsct_trace_step(struct tsct_trace *trace, int *ret);

@@ -246,6 +246,64 @@ static void store_text(size_t len)
 	store_file(dirfd_, "default_0", bad, packets[1].at + len);
 }
 
+/* From the first event at @tick or later on, all events follow a tsct_trace_seek(). It reports no
+ * damage, and keeps the number of lost events. */
+static void check_seek(const struct sent *sent, unsigned int nr, __u64 tick, __u64 lost)
+{
+	struct tsct_trace *trace = open_trace(no_report);
+	struct tsct_trace_event e = { 0 };
+	unsigned int at = 0;
+	int ret;
+
+	tsct_trace_seek(trace, tick);
+	while ((ret = tsct_trace_next(trace, &e)) == 1 && e.tick < tick)
+		;
+	while (at < nr && sent[at].stamp < tick)
+		at++;
+	ck_assert_int_eq(ret, at < nr);
+	for (; at < nr; at++, ret = tsct_trace_next(trace, &e)) {
+		ck_assert_int_eq(ret, 1);
+		ck_assert_uint_eq(e.tick, sent[at].stamp);
+		ck_assert_uint_eq(e.len, sent[at].len);
+		ck_assert_mem_eq(e.payload, sent[at].payload, e.len);
+	}
+	ck_assert_int_eq(ret, 0);
+	ck_assert_uint_eq(tsct_trace_discarded(trace), lost);
+	tsct_trace_close(trace);
+}
+
+TEST(test_seek)
+{
+	enum { NR = 6000 };
+	struct sent *sent = calloc(NR, sizeof(*sent));
+	__u64 tick;
+	unsigned int i;
+
+	make_in_dir(1);
+	open_writer();
+	tick = rec.begin;
+	for (i = 0; i < NR; i++) {
+		tick += any(1000);
+		sent[i] = (struct sent) { .stamp = tick, .id = (__u32[]) { 16, 17, 40 }[any(3)] };
+		ck_assert_int_eq(write_sent(&sent[i]), 0);
+		if (i == NR / 2)
+			rec.streams[0].loss[0].cause[TSCT_LOSS_FULL] = 1;
+		if (!any(NR / 20))
+			ck_assert_int_eq(tsct_recording_writer_flush(writer), 0);
+	}
+	ck_assert_int_eq(finish(writer), 0);
+	check_seek(sent, NR, 0, 1);
+	check_seek(sent, NR, tick + 1, 1);
+	for (i = 0; i < 50; i++)
+		check_seek(sent, NR, rec.begin + any(tick - rec.begin), 1);
+	/* An event that is not read cannot be wrong. */
+	file_len = load_file(dirfd_, "default_0", file, ROOM);
+	memset(file + 4096, 0xff, 64);
+	store_file(dirfd_, "default_0", file, file_len);
+	check_seek(sent, NR, sent[NR / 2].stamp, 1);
+	free(sent);
+}
+
 /* A payload larger than writers write is rejected, as readers have no room for it. */
 TEST(test_large_payload)
 {

@@ -334,6 +334,14 @@ static void print_stamps_header(const struct dump *d)
 		       TSCT_STAMP_EVENT_BITS, seconds, period.mult, period.shift);
 }
 
+/* Passes over the events before the selected time, unless those after it cannot be printed without
+ * them: begins of system calls, and numbers of segments in stamps. */
+static void seek_begin(struct dump *d)
+{
+	if (d->filter.from && !d->strace && !d->stamps && !d->follow)
+		tsct_trace_seek(d->trace, tsct_recording_tick_at(d->rec, d->selection.from_ns));
+}
+
 static int dump_all(struct dump *d)
 {
 	static const int stop[] = { SIGINT, SIGTERM, 0 };
@@ -364,6 +372,7 @@ static int dump_all(struct dump *d)
 		stop_catch(stop, NULL);
 		err = tsct_trace_follow(d->trace, d->dir);
 	}
+	seek_begin(d);
 	if (!err)
 		err = dump_events(d);
 	if (err < 0)

@@ -201,9 +201,6 @@ int query_scan_next(struct query_scan *scan);
 /* Returns the threads of the recording. The first call reads them. */
 const struct tsct_identity *query_identity(struct query *q);
 
-/* Returns the lowest tick with a time of at least @ns; UINT64_MAX, which no event has: none */
-__u64 query_tick_at(const struct tsct_recording *rec, __s64 ns);
-
 /* ---- results: query_output.c ------------------------------------------- */
 
 /* QUERY_EXACT: JSON for Python's module json. Numbers are never texts: integers have all digits,

@@ -13,6 +13,7 @@
 
 #include "lib/base/array.h"
 #include "lib/clockpage/clock_params.h"
+#include "lib/ctf/ticks.h"
 #include "lib/query/value_text.h"
 #include "lib/syscalls/syscall_value.h"
 #include "query.h"
@@ -357,9 +358,9 @@ static void want_time(const struct query *q, struct query_want *want, int column
 	} else {
 		if (column == REL_NS && __builtin_add_overflow(value, q->begin_ns, &ns))
 			return;		/* SQLite itself compares such values */
-		from = query_tick_at(q->rec, ns);
+		from = tsct_recording_tick_at(q->rec, ns);
 		if (ns < INT64_MAX)
-			until = query_tick_at(q->rec, ns + 1);
+			until = tsct_recording_tick_at(q->rec, ns + 1);
 	}
 	if (op == SQLITE_INDEX_CONSTRAINT_EQ || above || op == SQLITE_INDEX_CONSTRAINT_GE)
 		want->from = max(want->from, above ? until : from);

@@ -4,42 +4,16 @@
  * avoids the merge's heap. Packets that end before the wanted time are not read.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "lib/base/hash.h"
-#include "lib/clockpage/clock_params.h"
 #include "query.h"
 #include "tools/common/error.h"
 #include "tools/common/output_file.h"
 
 #define POLL_EVENTS	65536	/* events between two checks for signals, with progress */
 #define THREADS_MAX	(1U << 22)	/* thread IDs of Linux are below this */
-/* Size of the part of a file in which a packet header is searched, bytes. Nearly all packets are
- * smaller. A part without a header only makes the search longer. */
-#define PART	(TSCT_PACKET_FULL + 4096)
-
-__u64 query_tick_at(const struct tsct_recording *rec, __s64 ns)
-{
-	const __u64 base = rec->real.base_cycles, half = 1ULL << 63;
-	__u64 low = base < half ? 0 : base - half, high = base < half ? base + half - 1 : ~0ULL;
-	__u64 middle;
-
-	/* Valid recordings have ticks from `low` to `high`, where times do not decrease. */
-	if (tsct_clock_params_ns(&rec->real, high) < ns)
-		return ~0ULL;
-	while (low < high) {
-		middle = low + (high - low) / 2;
-		if (tsct_clock_params_ns(&rec->real, middle) < ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
 
 const struct tsct_identity *query_identity(struct query *q)
 {
@@ -174,77 +148,6 @@ static int want_types(struct query_scan *scan)
 
 /* ---- files ------------------------------------------------------------- */
 
-/* Reads the packet header at offset @at. If a packet is there that ends before the wanted time,
- * sets s->next to the offset of the next packet, and returns true. */
-static bool ends_before(const struct query_scan *scan, struct tsct_stream_reader *s, __u64 at)
-{
-	struct tsct_stream_reader_dir quiet = scan->dir;
-	const struct tsct_stream_reader before = *s;
-
-	quiet.report = NULL;
-	s->next = at;
-	if (tsct_stream_reader_skip(&quiet, s) &&
-	    s->head.end << s->up >> s->down < scan->want.from) {
-		s->packets = s->head.seq + 1;
-		return true;
-	}
-	*s = before;
-	return false;
-}
-
-/* Skips the first packet from offset @from on that ends before the wanted time. Returns false if
- * there is none, or if no packet follows: the bytes may be payload that looks like a packet. */
-static bool skip_to(const struct query_scan *scan, struct tsct_stream_reader *s, int fd, __u64 from,
-		    __u8 part[PART])
-{
-	struct tsct_packet head = { .magic = TSCT_CTF_MAGIC };
-	const size_t key = offsetof(struct tsct_packet, uuid) + sizeof(head.uuid);
-	const struct tsct_stream_reader before = *s;
-	const ssize_t got = pread(fd, part, PART, (off_t)from);
-	const __u8 *at = part;
-
-	memcpy(head.uuid, scan->q->rec->uuid, sizeof(head.uuid));
-	while (got > 0 && (at = memmem(at, (size_t)(part + got - at), &head, key))) {
-		if (ends_before(scan, s, from + (__u64)(at - part))) {
-			from = s->next;
-			if (pread(fd, part, key, (off_t)from) == (ssize_t)key &&
-			    !memcmp(part, &head, key))
-				return true;
-			*s = before;
-			return false;
-		}
-		at++;
-	}
-	return false;
-}
-
-/*
- * Skips the packets that end before the wanted time, by a binary search in the file. The number of
- * skipped events is unknown, so the reader cannot compare the file's events with the recorder's
- * count.
- */
-static void seek(const struct query_scan *scan, struct tsct_stream_reader *s)
-{
-	const int fd = openat(scan->dir.dirfd, s->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	__u8 *part = malloc(PART);
-	__u64 to, middle;
-	struct stat st;
-
-	to = fd >= 0 && part && !fstat(fd, &st) && S_ISREG(st.st_mode) ? (__u64)st.st_size : 0;
-	while (s->next + PART < to) {
-		middle = s->next + (to - s->next) / 2;
-		if (!skip_to(scan, s, fd, middle, part))
-			to = middle;
-	}
-	while (ends_before(scan, s, s->next))
-		;
-	if (s->packets)
-		s->events = scan->q->rec->streams[s->class].counts[s->location].events;
-	free(part);
-	if (fd >= 0)
-		close(fd);
-}
-
 static void open_file(struct query_scan *scan, struct tsct_stream_reader *s, __u32 class,
 		      __u32 location)
 {
@@ -255,7 +158,7 @@ static void open_file(struct query_scan *scan, struct tsct_stream_reader *s, __u
 	s->buffer = buffer;
 	s->room = room;
 	if (scan->want.from)
-		seek(scan, s);
+		tsct_stream_reader_seek(&scan->dir, s, scan->want.from);
 }
 
 static int poll_scan(struct query_scan *scan)
