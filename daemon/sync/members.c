@@ -52,6 +52,22 @@ const struct config_child *members_find_child(const struct config *config,
 	return NULL;
 }
 
+/* Logs it if @now is the node @was, but of another host and address: one of the two nodes is a copy
+ * of the other, or has moved. */
+static void check_copy(const struct peer_member *was, const struct peer_member *now)
+{
+	char address[CONFIG_NAME_MAX], former[CONFIG_NAME_MAX];
+
+	if (was->node != now->node || was->host == now->host ||
+	    !memcmp(was->address.ip, now->address.ip, sizeof(was->address.ip)))
+		return;
+	tsct_address_print(&now->address, address, sizeof(address));
+	tsct_address_print(&was->address, former, sizeof(former));
+	log_warning("%s: has the node id of %s, whose place it takes among the members: if one is a"
+		    " copy of the other, remove STATE-DIR/node on one of them and restart tsctraced"
+		    " there", address, former);
+}
+
 /* Stores a member in the schedule and in the table. Returns true if the node was not a member
  * of this name before. @name: buffer of CONFIG_NAME_MAX bytes, filled with the member's name */
 static bool store_member(struct peers *p, const struct peer_member *member, char *name)
@@ -69,10 +85,14 @@ static bool store_member(struct peers *p, const struct peer_member *member, char
 	is_new = at >= 0 && m->table[at].node != member->node;
 	/* If the member's name was changed, frees its entry under the previous name. */
 	for (i = 0; is_new && i < TSCT_MEMBERS_MAX; i++)
-		if (m->table[i].node == member->node)
+		if (m->table[i].node == member->node) {
+			check_copy(&m->table[i], member);
 			m->table[i].node = 0;
-	if (at >= 0)
+		}
+	if (at >= 0) {
+		check_copy(&m->table[at], member);
 		m->table[at] = *member;
+	}
 	return is_new;
 }
 
@@ -80,7 +100,8 @@ void members_add(struct peers *p, const struct tsct_responder_request *request,
 		 const struct config_child *child, __s64 now_ns)
 {
 	const struct peer_member member = {
-		.node = request->request.node, .address = *request->from,
+		.node = request->request.node, .host = request->request.host,
+		.address = *request->from,
 		.ours = p->members.packet->to, .key = request->key_id,
 		.seen_ns = now_ns, .child = child,
 		.poll = child || request->key_id ? request->poll : 0,

@@ -141,6 +141,7 @@ struct exchange_log {
 
 struct peer_member {
 	__u64 node;			/* id of the member's node; 0: a free entry */
+	__u64 host;			/* id of the node's host */
 	struct tsct_address address;	/* source address of the last request */
 	struct tsct_address ours;	/* destination address of the last request */
 	__u32 key;			/* key id of the last request; 0: no key */

@@ -87,3 +87,21 @@ end_by TERM "$watcher" "a lost the master:" "$work/watched"
 sed "s|$work/|# a lost the master: |" "$work/watched"
 small() { is a 'p["cluster"]["error_ns"] < 1e6' True; }
 wait_for "the bound of a is below 1 ms" small
+
+# --- a node with a copy of another one's state ---------------------------------------------
+cp "$work/b/node" "$work/c/node"
+end_nodes c
+start c d4
+takes_place() {
+	logged m "10.82.0.4: has the node id of 10.82.0.3, whose place it takes" &&
+		logged m "10.82.0.3: has the node id of 10.82.0.4, whose place it takes"
+}
+wait_for "m says that b and c have one node id" takes_place
+rm "$work/c/node"
+end_nodes c
+start c d4
+both() {
+	is m 'len([n for n in p["members"] if n["address"].split(":")[0] in
+		("10.82.0.3", "10.82.0.4")])' 2
+}
+wait_for "m has b and c as members" both
