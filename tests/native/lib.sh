@@ -58,6 +58,8 @@ cleanup() {
 		eval "${at_exit[i]}"
 	done
 	rm -rf "$work"
+	# The last line: the shell may have said which of its children were killed.
+	[ -z "${skip_reason-}" ] || echo "$skip_reason"
 }
 trap cleanup EXIT
 # The runner ends a test that takes too long. A command in the foreground ends, too.
@@ -79,7 +81,8 @@ fail() {	# TEXT
 passed=0
 ok() { echo "ok $((++passed)) - $*"; }
 skip() {	# REASON
-	echo "$*"
+	# cleanup, which prints it last, is not called in a subshell.
+	if [ "$BASH_SUBSHELL" = 0 ]; then skip_reason=$*; else echo "$*"; fi
 	exit 77
 }
 need_root() { [ "$(id -u)" = 0 ] || skip "$1 need root"; }	# WHAT

@@ -34,10 +34,8 @@ end_by TERM "$relay" "the relay failed:" "$work/relay.out"
 
 # --- its log -------------------------------------------------------------------------
 # It has readings of the TSC, as the daemon's samples have where the TSC is trusted.
-grep -q '"source": "tsc"' < <(in_dir beta "$ctl" clock --json) || {
-	echo "the legs are not compared: the daemons' counter is not the TSC"
-	exit 77
-}
+grep -q '"source": "tsc"' < <(in_dir beta "$ctl" clock --json) ||
+	skip "the legs are not compared: the daemons' counter is not the TSC"
 python3 - "$bench" "$work/log" "$work/samples" <<'END' || fail "the log is wrong"
 import json
 import sys
