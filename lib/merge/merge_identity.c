@@ -228,6 +228,26 @@ static const struct claim *find_twin(const struct latest *l, const struct claim 
 	return twin && twin->by->end > c->by->begin ? twin : NULL;
 }
 
+/* Reports two inputs that recorded the same channel of a node at the same time. Two boots of a
+ * machine cannot do so: then one machine has a copy of the other's node id. */
+static int refuse_twins(struct tsct_merge *m, const struct claim *c, const struct claim *twin)
+{
+	const struct claim *early = twin->by->input < c->by->input ? twin : c;
+	const struct claim *late = early == c ? twin : c;
+
+	if (is_known(c->by->boot_id) && is_known(twin->by->boot_id) &&
+	    memcmp(c->by->boot_id, twin->by->boot_id, sizeof(c->by->boot_id)))
+		return merge_fail(m, -EINVAL, "%s: has the node id of %s and was recorded at the"
+				  " same time, but in another boot: the machine is a copy of the"
+				  " other, or a clock was wrong; use --force to merge them",
+				  path_of(m, late->by->input), path_of(m, early->by->input));
+	return merge_fail(m, -EINVAL, "%s: was recorded on the same node as %s and"
+			  " at the same time, and both have channel '%s': events"
+			  " would appear twice; remove one or use --force",
+			  path_of(m, late->by->input), path_of(m, early->by->input),
+			  c->channel->name);
+}
+
 /* Returns 0, or -EINVAL after merge_fail() if two inputs recorded the same channel of a
  * node at the same time. @all: all recorded channels, sorted by node, name and start */
 static int compare_inputs(struct tsct_merge *m, bool by_number,
@@ -237,7 +257,6 @@ static int compare_inputs(struct tsct_merge *m, bool by_number,
 	 * without a node id from tsctraced; latest[1]: of nodes with a node id */
 	struct latest latest[2];
 	const struct claim *c, *twin;
-	const char *first, *second;
 	bool numbered;
 
 	for (c = all; c < all + nr; c++) {
@@ -247,14 +266,8 @@ static int compare_inputs(struct tsct_merge *m, bool by_number,
 		twin = find_twin(&latest[0], c);
 		if (!twin && (!numbered || by_number))
 			twin = find_twin(&latest[1], c);
-		if (twin) {
-			first = path_of(m, (twin->by->input < c->by->input ? twin : c)->by->input);
-			second = path_of(m, (twin->by->input < c->by->input ? c : twin)->by->input);
-			return merge_fail(m, -EINVAL, "%s: was recorded on the same node as %s and"
-					  " at the same time, and both have channel '%s': events"
-					  " would appear twice; remove one or use --force",
-					  second, first, c->channel->name);
-		}
+		if (twin)
+			return refuse_twins(m, c, twin);
 		note_claim(&latest[numbered], c);
 	}
 	return 0;

@@ -154,41 +154,49 @@ static bool share_channel(const struct tsct_recording *a,
 	return false;
 }
 
-/* Returns the expected message about a node that both @a and @b contain; "": there is
- * no such node. */
-static const char *clash_of(const struct tsct_recording *a,
-			    const struct tsct_recording *b)
+/* Messages about a node that two inputs contain */
+static const char *const clashes[] = { "holds the same recording as",
+	"was recorded on the same node as", "has the node id of" };
+enum { SAME_RECORDING, SAME_NODE, COPIED_NODE };
+
+/* Returns the messages that are true of nodes of @a and @b, a bit for each of clashes[]. */
+static unsigned int clashes_of(const struct tsct_recording *a, const struct tsct_recording *b)
 {
 	const struct tsct_recorded_node *x, *y;
-	const char *clash = "";
+	unsigned int found = 0;
 
 	for (x = a->nodes; x < a->nodes + a->nr_nodes; x++) {
 		for (y = b->nodes; y < b->nodes + b->nr_nodes; y++) {
 			if (x->uuid[0] && x->uuid[0] == y->uuid[0])
-				return "holds the same recording as";
+				return 1U << SAME_RECORDING;
 			if (is_same_node(x, y) && is_at_same_time(x, y) &&
 			    share_channel(a, b))
-				clash = "was recorded on the same node as";
+				found |= 1U << (x->boot_id[3] && y->boot_id[3] &&
+						x->boot_id[3] != y->boot_id[3] ?
+						COPIED_NODE : SAME_NODE);
 		}
 	}
-	return clash;
+	return found;
 }
 
 /* A merge must fail exactly if two inputs contain the same events; the message must
  * name such a pair of inputs. */
 static void check_sentence(int err)
 {
-	const char *clash;
 	bool any_clash = false, is_named = false;
+	unsigned int found, c;
 	char start[64];
 
 	for (unsigned int i = 0; i < m.nr; i++) {
 		for (unsigned int k = i + 1; k < m.nr; k++) {
-			clash = clash_of(&recs[i], &recs[k]);
-			any_clash |= *clash != 0;
-			snprintf(start, sizeof(start), "%s: %s %s",
-				 m.in[k].info.path, clash, m.in[i].info.path);
-			is_named |= *clash && !strncmp(m.why, start, strlen(start));
+			found = clashes_of(&recs[i], &recs[k]);
+			any_clash |= found != 0;
+			for (c = 0; c < ROWS(clashes); c++) {
+				snprintf(start, sizeof(start), "%s: %s %s",
+					 m.in[k].info.path, clashes[c], m.in[i].info.path);
+				is_named |= found & 1U << c &&
+					!strncmp(m.why, start, strlen(start));
+			}
 		}
 	}
 	ck_assert_msg(any_clash == (err != 0), "%d: %s", err, m.why);
