@@ -10,6 +10,7 @@
 #include "peers_private.h"
 
 #define SLOT_US		500	/* time reserved per exchange of a session, us */
+#define WARN_EVERY_NS	3600000000000LL	/* time between warnings about one node, ns */
 
 void members_close(struct peers *p)
 {
@@ -52,15 +53,20 @@ const struct config_child *members_find_child(const struct config *config,
 	return NULL;
 }
 
-/* Logs it if @now is the node @was, but of another host and address: one of the two nodes is a copy
- * of the other, or has moved. */
-static void check_copy(const struct peer_member *was, const struct peer_member *now)
+/* Logs it, once per hour, if @now is the node @was, but of another host and address: one of the two
+ * nodes is a copy of the other, or has moved. */
+static void check_copy(const struct peer_member *was, struct peer_member *now)
 {
 	char address[CONFIG_NAME_MAX], former[CONFIG_NAME_MAX];
 
-	if (was->node != now->node || was->host == now->host ||
-	    !memcmp(was->address.ip, now->address.ip, sizeof(was->address.ip)))
+	if (was->node != now->node)
 		return;
+	now->warned_ns = was->warned_ns;
+	if (was->host == now->host ||
+	    !memcmp(was->address.ip, now->address.ip, sizeof(was->address.ip)) ||
+	    (was->warned_ns && now->seen_ns - was->warned_ns < WARN_EVERY_NS))
+		return;
+	now->warned_ns = now->seen_ns;
 	tsct_address_print(&now->address, address, sizeof(address));
 	tsct_address_print(&was->address, former, sizeof(former));
 	log_warning("%s: has the node id of %s, whose place it takes among the members: if one is a"
@@ -70,7 +76,7 @@ static void check_copy(const struct peer_member *was, const struct peer_member *
 
 /* Stores a member in the schedule and in the table. Returns true if the node was not a member
  * of this name before. @name: buffer of CONFIG_NAME_MAX bytes, filled with the member's name */
-static bool store_member(struct peers *p, const struct peer_member *member, char *name)
+static bool store_member(struct peers *p, struct peer_member *member, char *name)
 {
 	struct members *m = &p->members;
 	bool is_new;
@@ -99,7 +105,7 @@ static bool store_member(struct peers *p, const struct peer_member *member, char
 void members_add(struct peers *p, const struct tsct_responder_request *request,
 		 const struct config_child *child, __s64 now_ns)
 {
-	const struct peer_member member = {
+	struct peer_member member = {
 		.node = request->request.node, .host = request->request.host,
 		.address = *request->from,
 		.ours = p->members.packet->to, .key = request->key_id,

@@ -147,6 +147,7 @@ struct peer_member {
 	__u32 key;			/* key id of the last request; 0: no key */
 	__s64 seen_ns;			/* time of the member's last request */
 	int poll;			/* see tsct_member_timeout_us() */
+	__s64 warned_ns;		/* time of the last warning that it may be two nodes; 0: none */
 	const struct config_child *child;	/* configured child; NULL: unknown
 						 * node */
 };

@@ -12,27 +12,31 @@
  * smaller. A part without a header only makes the search longer. */
 #define PART	(TSCT_PACKET_FULL + 4096)
 
-/* Reads the packet header at offset @at. If a packet is there that ends before @tick, sets s->next
- * to the offset of the next packet, and returns true. */
-static bool ends_before(const struct tsct_stream_reader_dir *dir, struct tsct_stream_reader *s,
-			__u64 at, __u64 tick)
+enum place { NO_PACKET, BEFORE, LATER };
+
+/* Reads the packet header at offset @at. If the packet there ends before @tick, sets s->next to the
+ * offset of the next packet. */
+static enum place place_of(const struct tsct_stream_reader_dir *dir, struct tsct_stream_reader *s,
+			   __u64 at, __u64 tick)
 {
 	struct tsct_stream_reader_dir quiet = *dir;
 	const struct tsct_stream_reader before = *s;
+	bool is_packet;
 
 	quiet.report = NULL;
 	s->next = at;
-	if (tsct_stream_reader_skip(&quiet, s) && s->head.end << s->up >> s->down < tick) {
+	is_packet = tsct_stream_reader_skip(&quiet, s);
+	if (is_packet && s->head.end << s->up >> s->down < tick) {
 		s->packets = s->head.seq + 1;
 		s->event.discarded = s->discarded = s->head.discarded;
-		return true;
+		return BEFORE;
 	}
 	*s = before;
-	return false;
+	return is_packet ? LATER : NO_PACKET;
 }
 
-/* Skips the first packet from offset @from on that ends before @tick. Returns false if there is
- * none, or if no packet follows: the bytes may be payload that looks like a packet. */
+/* Skips the first packet from offset @from on. Returns false if there is none, if it ends at @tick or
+ * later, or if no packet follows it: the bytes may be payload that looks like a packet. */
 static bool skip_to(const struct tsct_stream_reader_dir *dir, struct tsct_stream_reader *s, int fd,
 		    __u64 from, __u64 tick, __u8 part[PART])
 {
@@ -40,20 +44,20 @@ static bool skip_to(const struct tsct_stream_reader_dir *dir, struct tsct_stream
 	const size_t key = offsetof(struct tsct_packet, uuid) + sizeof(head.uuid);
 	const struct tsct_stream_reader before = *s;
 	const ssize_t got = pread(fd, part, PART, (off_t)from);
+	enum place place = NO_PACKET;
 	const __u8 *at = part;
 
 	memcpy(head.uuid, dir->rec->uuid, sizeof(head.uuid));
-	while (got > 0 && (at = memmem(at, (size_t)(part + got - at), &head, key))) {
-		if (ends_before(dir, s, from + (__u64)(at - part), tick)) {
-			from = s->next;
-			if (pread(fd, part, key, (off_t)from) == (ssize_t)key &&
-			    !memcmp(part, &head, key))
-				return true;
-			*s = before;
-			return false;
-		}
+	while (got > 0 && place == NO_PACKET &&
+	       (at = memmem(at, (size_t)(part + got - at), &head, key))) {
+		place = place_of(dir, s, from + (__u64)(at - part), tick);
 		at++;
 	}
+	if (place != BEFORE)
+		return false;
+	if (pread(fd, part, key, (off_t)s->next) == (ssize_t)key && !memcmp(part, &head, key))
+		return true;
+	*s = before;
 	return false;
 }
 
@@ -71,7 +75,7 @@ void tsct_stream_reader_seek(const struct tsct_stream_reader_dir *dir,
 		if (!skip_to(dir, s, fd, middle, tick, part))
 			to = middle;
 	}
-	while (ends_before(dir, s, s->next, tick))
+	while (place_of(dir, s, s->next, tick) == BEFORE)
 		;
 	/* Thus the events that were skipped do not count as missing at the end of the file. */
 	if (s->packets)

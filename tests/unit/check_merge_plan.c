@@ -45,7 +45,7 @@ static struct bad bad(int i)
 		return (struct bad) { "/d: holds the same recording as", "bd", true, n };
 	case 5:
 		n.id = 0xb;
-		return (struct bad) { "/d: was recorded on the same node as", "abd",
+		return (struct bad) { "/d: has the node id of", "abd",
 			true, n };
 	case 6:
 		n.own_off_ns = 400LL * 24 * 3600 * 1000000000;

@@ -181,6 +181,9 @@ int unit_repeats(int nr)
 	return tier && !strcmp(tier, "all") ? nr : (random_tests(nr) + 1) / 2;
 }
 
+/* The sanitizer's search for leaks. NULL: built without it */
+int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
+
 int main(int argc, char **argv)
 {
 	const size_t nr = __stop_unit_entries - __start_unit_entries;
@@ -206,6 +209,10 @@ int main(int argc, char **argv)
 	if (nr_skipped)
 		printf("1..%d\n", nr_skipped);
 	fflush(stdout);
+	/* Maps all memory that a search reads. Without this, each test's process would take
+	 * thousands of page faults for it. */
+	if (__lsan_do_recoverable_leak_check)
+		__lsan_do_recoverable_leak_check();
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);

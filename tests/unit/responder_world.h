@@ -3,6 +3,8 @@
 #ifndef TESTS_RESPONDER_WORLD_H
 #define TESTS_RESPONDER_WORLD_H
 
+#include <sys/mman.h>
+
 #include "suite.h"
 #include "lib/ntp/responder.h"
 #include "ntp_helpers.h"
@@ -43,11 +45,16 @@ static inline void on_request(void *, const struct tsct_responder_request *req)
 		strcpy(req->missing, !strcmp(req->below, "x") ? "x, y" : "?");
 }
 
-/* tx field of the last answer to each client, indexed by key and address */
-static __u64 last_tx[8][1 << 20];
-
+/* Returns where the tx field of the last answer to a client is kept, by key and address. The search
+ * for leaks reads variables, but not what mmap() returned. */
 static inline __u64 *last_tx_to(const struct tsct_address *from, __u32 key_id)
 {
+	static __u64 (*last_tx)[1 << 20];
+
+	if (!last_tx)
+		last_tx = mmap(NULL, 8 * sizeof(*last_tx), PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	ck_assert_ptr_ne(last_tx, MAP_FAILED);
 	return &last_tx[key_id & 7][((unsigned int)from->ip[13] & 15) << 16 |
 				    (unsigned int)from->ip[14] << 8 | from->ip[15]];
 }

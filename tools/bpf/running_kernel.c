@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The running kernel: its version and largest thread ID, and its count of the events that BPF
- * programs missed */
+/* The running kernel: its version, and its count of the events that BPF programs missed */
 #include <stdio.h>
 #include <sys/utsname.h>
 
@@ -40,26 +39,7 @@ unsigned long bpf_object_missed(const struct bpf_object *object)
 
 unsigned long bpf_both_missed(unsigned long of_first, unsigned long of_second, uint64_t recorded)
 {
-	/* While the two programs are being attached or detached, only one of them may run. */
 	if (recorded > of_first)
 		return 0;
 	return of_first - recorded < of_second ? of_first - recorded : of_second;
-}
-
-/* Returns a number above all thread IDs. */
-static unsigned int read_pid_max(void)
-{
-	FILE *file = fopen("/proc/sys/kernel/pid_max", "re");
-	unsigned int max;
-
-	if (!file || fscanf(file, "%u", &max) != 1)
-		max = 1 << 22;	/* PID_MAX_LIMIT */
-	if (file)
-		fclose(file);
-	return max;
-}
-
-int bpf_size_first_runs(struct bpf_map *map)
-{
-	return bpf_map__set_max_entries(map, read_pid_max() / FIRST_RUNS_TIDS + 1);
 }

@@ -334,12 +334,12 @@ static void print_stamps_header(const struct dump *d)
 		       TSCT_STAMP_EVENT_BITS, seconds, period.mult, period.shift);
 }
 
-/* Passes over the events before the selected time, unless those after it cannot be printed without
- * them: begins of system calls, and numbers of segments in stamps. */
-static void seek_begin(struct dump *d)
+/* Begins of system calls, and the numbers of segments in stamps, come from earlier events. A live
+ * recording that is followed cannot be searched. */
+void dump_seek(const struct dump *d, struct tsct_trace *trace)
 {
 	if (d->filter.from && !d->strace && !d->stamps && !d->follow)
-		tsct_trace_seek(d->trace, tsct_recording_tick_at(d->rec, d->selection.from_ns));
+		tsct_trace_seek(trace, tsct_recording_tick_at(d->rec, d->selection.from_ns));
 }
 
 static int dump_all(struct dump *d)
@@ -372,9 +372,10 @@ static int dump_all(struct dump *d)
 		stop_catch(stop, NULL);
 		err = tsct_trace_follow(d->trace, d->dir);
 	}
-	seek_begin(d);
-	if (!err)
+	if (!err) {
+		dump_seek(d, d->trace);
 		err = dump_events(d);
+	}
 	if (err < 0)
 		ctl_error("%s: %s", d->dir,
 			*d->why ? d->why : strerror(-err));

@@ -66,6 +66,10 @@ TSCT_WING char *dump_stack_json(struct dump *d, const struct tsct_stack *stack);
 /* Appends the name of an event's thread, padded to 16 characters or more. @arg: struct dump */
 TSCT_WING char *dump_put_name(void *arg, char *at, const struct tsct_trace_event *e);
 
+/* Passes over events of @trace before the selected time, if the lines after it do not depend on
+ * them. */
+void dump_seek(const struct dump *d, struct tsct_trace *trace);
+
 /* Counts the selected events and sets d->skip. @items: TSCT_TRACE_*. Returns 0 or -errno. */
 TSCT_WING int dump_tail_start(struct dump *d, unsigned int items);
 

@@ -24,6 +24,7 @@ int dump_tail_start(struct dump *d, unsigned int items)
 	if (err)
 		return err;
 	tsct_trace_select(trace, items);
+	dump_seek(d, trace);
 	err = count_selected(d, trace, &nr);
 	tsct_trace_close(trace);
 	d->skip = nr > d->tail ? nr - d->tail : 0;

@@ -2,8 +2,8 @@
 /*
  * Programs that are attached twice. A program that runs for a thread may be preempted, where the
  * kernel is preemptible. Until the thread runs again, the kernel does not run that program for
- * other threads of the CPU. Then the second program records their events: it runs after the first
- * one, which marks the thread, and records the event if the thread has no mark.
+ * other threads of the CPU. Meanwhile the second program records their events: it runs after the
+ * first one, which marks the thread, and records the event if the thread has no mark.
  */
 #ifndef TSCT_BPF_SECOND_H
 #define TSCT_BPF_SECOND_H
@@ -12,6 +12,10 @@
 
 /* Set by the loader before the programs are attached: second programs are attached. */
 bool preemptible;
+
+/* Set by the loader while both programs of all pairs are attached. At other times, a second program
+ * may run alone although the first one missed nothing. */
+bool both_attached;
 
 /* Marks of a thread: the first program was run, but the second program was not run yet */
 enum { FIRST_ENTER = 1, FIRST_EXIT = 2, FIRST_NET = 4 };
@@ -42,7 +46,7 @@ static __always_inline bool first_run(u8 program)
 	return true;
 }
 
-/* Returns true, and increments *count, if the first program was not run for the event. */
+/* Returns true, and counts it in *count, if the first program was not run for the event. */
 static __always_inline bool second_run(u8 program, u64 *count)
 {
 	u8 *runs = runs_of_thread();
@@ -53,7 +57,8 @@ static __always_inline bool second_run(u8 program, u64 *count)
 		*runs &= ~program;
 		return false;
 	}
-	__sync_fetch_and_add(count, 1);
+	if (both_attached)
+		__sync_fetch_and_add(count, 1);
 	return true;
 }
 

@@ -240,7 +240,7 @@ static void configure_second(struct kernel_bpf *bpf, unsigned int set, bool net)
 	bpf_program__set_autoload(bpf->progs.on_sys_exit_second,
 				  may_be_preempted && set & 1u << SYS_EXIT);
 	if (may_be_preempted)
-		bpf_size_first_runs(bpf->maps.first_runs);
+		bpf_map__set_max_entries(bpf->maps.first_runs, FIRST_RUNS_MAX);
 }
 
 /* Selects whether the second programs, if they are loaded, are attached. Returns 0 or -errno. */
@@ -401,9 +401,11 @@ static int open_kernel(struct kernel_source *source, const struct kernel_select 
 					 TSCT_KIND_END);
 	shared->tracked = bpf_map__fd(source->bpf->maps.tracked);
 	shared->cgroup = bpf_map__fd(source->bpf->maps.cgroup);
-	return error ?: (select->cgroup ? set_cgroup(source, select->cgroup) : 0) ?:
+	error = error ?: (select->cgroup ? set_cgroup(source, select->cgroup) : 0) ?:
 		bpf_errors_step(select_second(source->bpf, shared), "run") ?:
 		bpf_errors_step(kernel_bpf__attach(source->bpf), "attach");
+	source->bpf->bss->both_attached = !error;
+	return error;
 }
 
 /* Each step runs only if all earlier steps succeeded. kernel_source_close() can free a
@@ -554,10 +556,14 @@ int kernel_source_stop(struct kernel_source *source)
 		probe_set_detach(source->probes);
 	if (source->tasks)
 		tasks_bpf__detach(source->tasks);
-	if (source->net)
+	if (source->net) {
+		source->net->bss->both_attached = false;
 		net_bpf__detach(source->net);
-	if (source->bpf)
+	}
+	if (source->bpf) {
+		source->bpf->bss->both_attached = false;
 		kernel_bpf__detach(source->bpf);
+	}
 	return wait_for_programs(source);
 }
 

@@ -70,7 +70,7 @@ static int configure(const struct bpf_shared *shared, struct where_list *list,
 	 * between its two programs. */
 	bpf->bss->preemptible = shared->preemptible && shared->filter.preempt_count;
 	if (bpf->bss->preemptible)
-		bpf_size_first_runs(bpf->maps.first_runs);
+		bpf_map__set_max_entries(bpf->maps.first_runs, FIRST_RUNS_MAX);
 	select_programs(bpf, ids, !shared->filter.all_processes);
 	return bpf_share_map(bpf->maps.buffers, shared->buffers) ?:
 		bpf_share_map(bpf->maps.stacks, shared->stacks);
@@ -95,7 +95,9 @@ int net_source_open(const struct bpf_shared *shared, struct where_list *list,
 		return error;
 	if (bpf_prog_test_run_opts(bpf_program__fd(bpf->progs.find_memory), &options))
 		return bpf_errors_step(-errno, "run");
-	return bpf_errors_step(net_bpf__attach(bpf), "attach");
+	error = bpf_errors_step(net_bpf__attach(bpf), "attach");
+	bpf->bss->both_attached = !error;
+	return error;
 }
 
 /* Returns how many calls of the functions were missed, at most. */
