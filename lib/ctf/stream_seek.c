@@ -12,12 +12,12 @@
  * smaller. A part without a header only makes the search longer. */
 #define PART	(TSCT_PACKET_FULL + 4096)
 
-enum place { NO_PACKET, BEFORE, LATER };
+enum packet_at { NO_PACKET, BEFORE, LATER };
 
 /* Reads the packet header at offset @at. If the packet there ends before @tick, sets s->next to the
  * offset of the next packet. */
-static enum place place_of(const struct tsct_stream_reader_dir *dir, struct tsct_stream_reader *s,
-			   __u64 at, __u64 tick)
+static enum packet_at look_at(const struct tsct_stream_reader_dir *dir, struct tsct_stream_reader *s,
+			      __u64 at, __u64 tick)
 {
 	struct tsct_stream_reader_dir quiet = *dir;
 	const struct tsct_stream_reader before = *s;
@@ -35,8 +35,8 @@ static enum place place_of(const struct tsct_stream_reader_dir *dir, struct tsct
 	return is_packet ? LATER : NO_PACKET;
 }
 
-/* Skips the first packet from offset @from on. Returns false if there is none, if it ends at @tick or
- * later, or if no packet follows it: the bytes may be payload that looks like a packet. */
+/* Skips the first packet from offset @from on. Returns false if there is none, if it ends at @tick
+ * or later, or if no packet follows it: the bytes may be payload that looks like a packet. */
 static bool skip_to(const struct tsct_stream_reader_dir *dir, struct tsct_stream_reader *s, int fd,
 		    __u64 from, __u64 tick, __u8 part[PART])
 {
@@ -44,16 +44,16 @@ static bool skip_to(const struct tsct_stream_reader_dir *dir, struct tsct_stream
 	const size_t key = offsetof(struct tsct_packet, uuid) + sizeof(head.uuid);
 	const struct tsct_stream_reader before = *s;
 	const ssize_t got = pread(fd, part, PART, (off_t)from);
-	enum place place = NO_PACKET;
+	enum packet_at found = NO_PACKET;
 	const __u8 *at = part;
 
 	memcpy(head.uuid, dir->rec->uuid, sizeof(head.uuid));
-	while (got > 0 && place == NO_PACKET &&
+	while (got > 0 && found == NO_PACKET &&
 	       (at = memmem(at, (size_t)(part + got - at), &head, key))) {
-		place = place_of(dir, s, from + (__u64)(at - part), tick);
+		found = look_at(dir, s, from + (__u64)(at - part), tick);
 		at++;
 	}
-	if (place != BEFORE)
+	if (found != BEFORE)
 		return false;
 	if (pread(fd, part, key, (off_t)s->next) == (ssize_t)key && !memcmp(part, &head, key))
 		return true;
@@ -75,7 +75,7 @@ void tsct_stream_reader_seek(const struct tsct_stream_reader_dir *dir,
 		if (!skip_to(dir, s, fd, middle, tick, part))
 			to = middle;
 	}
-	while (place_of(dir, s, s->next, tick) == BEFORE)
+	while (look_at(dir, s, s->next, tick) == BEFORE)
 		;
 	/* Thus the events that were skipped do not count as missing at the end of the file. */
 	if (s->packets)
