@@ -7,7 +7,7 @@
 . "$(dirname "$0")/record.sh"
 
 cd "$work"
-mkdir 1 2 slow nodes unknown kinds
+mkdir 1 2 slow nodes unknown kinds limited
 "$helpers/kinds" kinds 20
 "$helpers/spans" 1 20000 1
 "$helpers/spans" 2 20000 2
@@ -80,3 +80,9 @@ run_shows 0 '^0 figures: changed beyond noise$' compare --pair query_start:query
 truncate -s -4000 2/default_0
 run_says 3 '2: events are missing: the numbers and rates of its spans are not compared' compare 1 2
 shows '^14 figures: not compared: events are missing$'
+
+# Events that the rate limit dropped: lengths are compared, numbers are not
+"$helpers/hidden" limit limited || fail "hidden limit"
+run_says 0 'limited: the rate limit dropped events: the numbers and rates of its spans are not compared' \
+	compare -a limited limited
+shows '^4 figures: not compared: events are missing$'

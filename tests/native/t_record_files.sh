@@ -22,7 +22,7 @@ for kind in tsc tsc/16 tsc/256 interpolated system system/16 system/256 \
 	says "files: timestamps $kind, a packet ends after 128 events, .* bytes/event; fsync: end"
 	check_packets "$dir"
 	[ "$packets" -ge $((events / 128)) ] || fail "$kind: $packets packets"
-	[ $kind = off ] || says 'time stamps: up to [0-9]* more events\{0,1\} on the same tick\|all time stamps are distinct'
+	[ $kind = off ] || says 'time stamps: up to [0-9]* more events\{0,1\} on the same tick\|all time stamps of a channel on one CPU are distinct'
 	grep -q "^	timestamps = \"$kind\";" "$dir/metadata" || fail "$kind: metadata"
 	run_shows 0 "^all *$events " stat "$dir"
 	shows "^ticks *$kind; "
@@ -41,8 +41,8 @@ run 0 stat --json "$work/off"
 shows '"most_on_tick": null'
 run 0 stat "$work/tsc-256"
 shows 'ticks *tsc/256; up to [1-9][0-9]* more events\{0,1\} on the same tick as the first event of the tick'
-run_shows 0 'ticks *interpolated; all time stamps are distinct' stat "$work/interpolated"
-run_shows 0 'ticks *system-interpolated; all time stamps are distinct' \
+run_shows 0 'ticks *interpolated; all time stamps of a channel on one CPU are distinct' stat "$work/interpolated"
+run_shows 0 'ticks *system-interpolated; all time stamps of a channel on one CPU are distinct' \
 	stat "$work/system-interpolated"
 run_shows 0 'ticks *system/256; up to [1-9][0-9]* more events* on the same tick' \
 	stat "$work/system-256"

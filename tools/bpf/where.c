@@ -360,7 +360,7 @@ int where_rate(const char *text, uint64_t *ret_ns, uint64_t *ret_early_ns)
 
 	if (end == text || (*end && strcmp(end, "/s")) || !rate || rate > WHERE_RATE_MAX)
 		return -EINVAL;
-	/* Round up, so that no second has more events than `rate`. */
+	/* Round up, so that the average is at most `rate`. */
 	*ret_ns = (1000000000 + rate - 1) / rate;
 	*ret_early_ns = rate >= 20 ? (rate / 10 - 1) * *ret_ns : 0;
 	return 0;

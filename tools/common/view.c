@@ -137,13 +137,16 @@ int view_print_missing(const struct tsct_trace *trace)
 {
 	const struct tsct_recording *rec = tsct_trace_recording(trace);
 	__u64 discarded = tsct_trace_discarded(trace);
+	char seconds[32] = "second";
 
 	fflush(stdout);
 	if (!rec->complete) {
+		if (view_unwritten_seconds(rec) > 1)
+			snprintf(seconds, sizeof(seconds), "%u s", view_unwritten_seconds(rec));
 		ctl_error("the recording is incomplete: %s;"
-			" events of the last second may be missing",
+			" events of the last %s may be missing",
 			tsct_trace_is_live(trace) ? "it is still being recorded" :
-			"its recorder was killed, or its disk was full");
+			"its recorder was killed, or its disk was full", seconds);
 		if (discarded)
 			ctl_error("%llu events were lost while recording", discarded);
 	} else if (tsct_recording_lossy(rec)) {

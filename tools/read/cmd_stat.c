@@ -379,7 +379,7 @@ static void print_files(const struct stat_figures *s)
 	if (tsct_recording_is_untimed(rec))
 		puts("events have no time of their own, only that of their packet's begin");
 	else if (!s->max_per_tick)
-		puts("all time stamps are distinct");
+		puts("all time stamps of a channel on one CPU are distinct");
 	else
 		printf("up to %" PRIu64 " more event%s on the same tick as"
 		       " the first event of the tick\n", (uint64_t)s->max_per_tick,

@@ -32,8 +32,8 @@ static const struct argp_option options[] = {
 	{ "cpu", RECORD_KEY_CPU, "LIST", 0, "record kernel events only on these CPUs: 0-3,8", 0 },
 	{ "where", RECORD_KEY_WHERE, "CONDITION", 0, "record only events whose fields satisfy "
 	  "a condition: 'ret < 0', 'sys_openat:flags & 0x40'; joined by &&; may be repeated", 0 },
-	{ "rate-limit", RECORD_KEY_RATE_LIMIT, "N[/s]", 0, "record at most N events of each kernel "
-	  "event in a second, and count the others", 0 },
+	{ "rate-limit", RECORD_KEY_RATE_LIMIT, "N[/s]", 0, "record on average at most N events of each "
+	  "kernel event per second, and count the others", 0 },
 	{ "stack", KEY_STACK, "EVENTS", OPTION_ARG_OPTIONAL, "record the stacks, of the "
 	  "kernel and of the program, of these events of -e: names with * and ?, separated "
 	  "by commas (default: of all that can have one)", 0 },

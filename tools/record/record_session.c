@@ -217,8 +217,7 @@ int record_session_end(struct record_session *s)
 				continue;
 			count = &s->rec.streams[i].loss[cpu].cause[TSCT_LOSS_FULL];
 			for (cause = 0; cause < TSCT_LOST_NR; cause++)
-				count[cause] = stat.lost[cause] < UINT32_MAX ?
-					stat.lost[cause] : UINT32_MAX;
+				count[cause] = min(stat.lost[cause], (__u64)TSCT_COUNT_MAX);
 		}
 		s->rec.streams[i].lost_no_ring = tsct_channel_lost_no_ring(s->channels[i]);
 	}

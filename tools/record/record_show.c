@@ -214,7 +214,7 @@ static void print_files(const struct record_session *s, const struct tsct_writte
 			" first event of the tick\n", tsct_recording_max_per_tick(rec),
 			view_plural(tsct_recording_max_per_tick(rec)));
 	else
-		fputs("  all time stamps are distinct\n", stderr);
+		fputs("  all time stamps of a channel on one CPU are distinct\n", stderr);
 }
 
 /* Prints the numbers of events: published = recorded + lost. If the sum is wrong for a ring,
@@ -252,8 +252,8 @@ static void print_hints(const struct record_session *s,
 	print_count(s->threads_unseen, "thread", "s", "ended before the recorder could identify"
 		    " them: names and processes are unknown");
 	if (s->missed)
-		fprintf(stderr, "  kernel events were missed up to %lu time%s, while another of"
-			" the same kind was being written\n", s->missed, view_plural(s->missed));
+		fprintf(stderr, "  kernel events were missed up to %lu time%s; trace-ctl-record(1)"
+			" has the reasons, under Balance\n", s->missed, view_plural(s->missed));
 	if (s->missed_uncounted)
 		fputs("  Linux before 6.7 does not count events of kprobes and tracepoints for"
 		      " which it ran no program\n", stderr);

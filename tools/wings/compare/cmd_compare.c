@@ -102,7 +102,7 @@ static int add_rows(struct compare_job *j, const struct compare_spans *a,
 		if (both[i])
 			row.estimates[i] = both[i]->estimate;
 		row.estimates[i].blocks = j->sides[i].blocks.nr;
-		row.estimates[i].lost = j->sides[i].lost;
+		row.estimates[i].lost = j->sides[i].lost || j->sides[i].limited;
 		row.estimates[i].unrecorded = !both[i] &&
 			!compare_is_recorded(&j->sides[i], both[!i]);
 	}
@@ -165,6 +165,7 @@ static int compare(struct compare_job *j)
 static int read_side(struct compare_job *j, int i)
 {
 	struct compare_side *side = &j->sides[i];
+	__u32 node;
 	int err;
 
 	side->job = j;
@@ -180,6 +181,11 @@ static int read_side(struct compare_job *j, int i)
 	if (side->lost)
 		ctl_error("%s: events are missing: the numbers and rates of its spans are not"
 			  " compared", j->dirs[i]);
+	for (node = 0; node < side->x.rec->nr_nodes; node++)
+		side->limited |= tsct_recording_limited(side->x.rec, node) != 0;
+	if (side->limited)
+		ctl_error("%s: the rate limit dropped events: the numbers and rates of its spans"
+			  " are not compared", j->dirs[i]);
 	return EXIT_DONE;
 }
 

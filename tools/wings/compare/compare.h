@@ -111,7 +111,8 @@ struct compare_side {
 	__u64 width_ns;			/* length of a block */
 	__s64 begin_ns;			/* begin of the first block */
 	struct compare_blocks blocks;
-	bool lost;
+	bool lost;		/* events are missing, */
+	bool limited;		/* or were dropped by the rate limit: numbers are too small */
 	struct tsct_index names;	/* maps hash of name, is_call, compat to index in `spans` */
 	struct compare_spans *spans;
 	__u32 nr;

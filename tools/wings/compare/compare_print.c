@@ -68,7 +68,7 @@ static json_t *json_side(const struct compare_job *job, int i)
 
 	return json_pack("{so sf si sb}", "recording", ctl_json_text(job->dirs[i]),
 			 "seconds", side->blocks.seconds, "blocks", (int)side->blocks.nr,
-			 "events_missing", side->lost);
+			 "events_missing", side->lost || side->limited);
 }
 
 json_t *compare_json(const struct compare_job *job)

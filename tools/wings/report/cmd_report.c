@@ -13,6 +13,7 @@
 #include "tools/common/options.h"
 #include "tools/common/output_file.h"
 #include "tools/common/sync_samples.h"
+#include "tools/common/view.h"
 #include "report.h"
 
 struct wanted {
@@ -174,9 +175,10 @@ static json_t *read_recording(const struct report_options *o, int *ret_damaged)
 	*ret_damaged = !r.rec->complete || tsct_trace_corrupt_count(r.trace) ?
 		EXIT_LOST : EXIT_DONE;
 	if (!r.rec->complete)
-		ctl_error("%s: its recorder was killed, or its disk"
-			" was full; samples of the last second may be missing",
-			o->recording);
+		ctl_error("%s: %s; samples of the last %u s may be missing", o->recording,
+			  tsct_trace_is_live(r.trace) ? "it is still being recorded" :
+			  "its recorder was killed, or its disk was full",
+			  view_unwritten_seconds(r.rec));
 	sync_samples_close(&r);
 	return window;
 }

@@ -90,7 +90,7 @@ static void put_cards(const struct report *r, FILE *to)
 	fputs("</b><span>length of the time range shown</span></li>\n", to);
 	put_card(to, nodes, nodes == 1 ? "node" : "nodes", false);
 	put_card(to, r->nr_row_of, r->nr_row_of == 1 ? "thread" : "threads", false);
-	put_card(to, lost, "events lost while recording", lost);
+	put_card(to, lost, "events lost", lost);
 	if (sum.limited)
 		put_card(to, sum.limited, "events dropped by the rate limit", true);
 	if (nodes > 1)
@@ -124,9 +124,10 @@ static void put_warnings(const struct report *r, FILE *to)
 			put_node_warning(rec, to, i, "reports about threads or stacks are missing:"
 					 " names, processes and stacks may be unknown.");
 	if (!rec->complete)
-		fputs("<p class=\"warn\">The recorder was killed, or the disk was"
-		      " full: the last events may be missing, and the number of lost events"
-		      " is unknown.</p>\n", to);
+		fprintf(to, "<p class=\"warn\">%s: the last events may be missing, and the number of"
+			" lost events is unknown.</p>\n", tsct_trace_is_live(r->x.trace) ?
+			"The recorder was still running" :
+			"The recorder was killed, or the disk was full");
 	if (rec->nr_nodes > 1 && tsct_recording_is_uncompared(rec))
 		fputs("<p class=\"warn\">The nodes were never compared: the error of times between"
 		      " two nodes, and the order of their events, are unknown.</p>\n", to);
