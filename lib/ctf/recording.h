@@ -265,6 +265,11 @@ struct tsct_recorded_node {
 	/* flag: the channels' provider exited before the recording's end */
 	__u32 provider_gone;
 	__u64 statedump_lost;	/* number of events of the statedump that are missing */
+	/* Kernel events: number of processes without any, because too many ran together; how often,
+	 * at most, BPF programs missed an event, or the packets of a buffer; and a flag: some could
+	 * not be moved to the recording */
+	__u64 untracked, missed;
+	__u32 unmoved;
 	__u32 snapshot;	/* flag, if merged: the node's recording was a snapshot */
 	__u32 cut_off;	/* flag, if merged: the node's recording was incomplete */
 	/* flag, if merged: the node's clock was disrupted while recording */

@@ -172,7 +172,7 @@ static const struct {
 	void (*write)(void);
 	enum tsct_requested which;	/* what the recorder was asked for, if there is a text */
 	const char *text;
-	__u64 limited;
+	__u64 limited, untracked, missed;
 } cases[] = {
 	{ .name = "lost", .write = write_lost },
 	{ .name = "cut", .write = write_cut },
@@ -191,6 +191,7 @@ static const struct {
 	{ .name = "zombie", .write = write_zombie, .which = TSCT_REQUEST_PROCESSES, .text = "all" },
 	{ .name = "named", .write = write_named },
 	{ .name = "sigreturn", .write = write_sigreturn },
+	{ .name = "untracked", .write = write_limit, .untracked = 3, .missed = 5 },
 };
 
 static void make(void)
@@ -231,6 +232,8 @@ int main(int argc, char **argv)
 		if (cases[i].text)
 			rec.nodes[0].requests[cases[i].which] = strdup(cases[i].text);
 		rec.nodes[0].limited = cases[i].limited;
+		rec.nodes[0].untracked = cases[i].untracked;
+		rec.nodes[0].missed = cases[i].missed;
 		begin_writing(argv[2]);
 		cases[i].write();
 		end_writing();

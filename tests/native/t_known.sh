@@ -100,3 +100,11 @@ run_shows 0 '^00:00:11.* 1 uretprobe() = 0 <3.000000000>$' dump --strace "$work/
 timed 0 sigreturn uretprobe '(1, 1)'
 on_page 0 '(1, 1, 4)' --event sys_uretprobe "$work/sigreturn"
 run_shows 0 '"ph":"E".*"name":"sys_uretprobe".*"args"' export -q -f json -o - "$work/sigreturn"
+
+# --- what the recorder knew to be missing is part of the recording ---------------------------
+make untracked
+run_says 3 'stat: 3 processes were not recorded: too many ran together' stat "$work/untracked"
+shows '^missed *kernel events, up to 5 times$'
+run_says 3 'dump: 3 processes were not recorded' dump "$work/untracked"
+run 3 stat --json "$work/untracked"
+holds "$work/out" 'j["kernel_misses"] == 5'

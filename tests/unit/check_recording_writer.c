@@ -158,6 +158,9 @@ TEST(test_metadata_round_trip)
 	rec.complete = 1;
 	rec.nodes[0].provider_gone = 1;
 	rec.nodes[0].statedump_lost = 90;
+	rec.nodes[0].untracked = 91;
+	rec.nodes[0].missed = 92;
+	rec.nodes[0].unmoved = 1;
 	rec.epoch = 7;
 	rec.streams[0].lost_no_ring = 9;
 	rec.streams[1].counts[2] = (struct tsct_file_counts) { 3, 12345, 2 };
@@ -189,6 +192,9 @@ TEST(test_metadata_round_trip)
 		      "%s", why);
 	ck_assert_str_eq(again.nodes[0].command, rec.nodes[0].command);
 	ck_assert_uint_eq(again.nodes[0].statedump_lost, 90);
+	ck_assert_uint_eq(again.nodes[0].untracked, 91);
+	ck_assert_uint_eq(again.nodes[0].missed, 92);
+	ck_assert_uint_eq(again.nodes[0].unmoved, 1);
 	ck_assert_uint_eq(again.snapshot, 1);
 	ck_assert_uint_eq(again.skew_ns, 345);
 	ck_assert_uint_eq(again.timestamps, TSCT_TIMESTAMPS_TSC_256);

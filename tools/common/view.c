@@ -110,7 +110,9 @@ static void print_lost(const struct tsct_recording *rec)
  * were merged, and on which nodes the daemon ended. Returns true if any daemon ended. */
 static bool print_nodes(const struct tsct_recording *rec)
 {
-	bool gone = false;
+	const struct tsct_recorded_node *node;
+	bool missing = false;
+	const char *name;
 	__u32 i;
 
 	if (rec->missing_nodes)
@@ -122,15 +124,21 @@ static bool print_nodes(const struct tsct_recording *rec)
 				  tsct_recording_node_name(rec, i), i);
 	}
 	for (i = 0; i < rec->nr_nodes; i++) {
-		if (!rec->nodes[i].provider_gone)
-			continue;
-		gone = true;
-		ctl_error("%s%stsctraced ended during the recording: programs started after"
-			  " that were not recorded",
-			  rec->merged ? tsct_recording_node_name(rec, i) : "",
-			  rec->merged ? ": " : "");
+		node = &rec->nodes[i];
+		name = rec->merged ? tsct_recording_node_name(rec, i) : "";
+		if (node->provider_gone)
+			ctl_error("%s%stsctraced ended during the recording: programs started after"
+				  " that were not recorded", name, *name ? ": " : "");
+		if (node->untracked)
+			ctl_error("%s%s%llu process%s not recorded: too many ran together", name,
+				  *name ? ": " : "", node->untracked,
+				  node->untracked == 1 ? " was" : "es were");
+		if (node->unmoved)
+			ctl_error("%s%skernel events could not be moved to the recording", name,
+				  *name ? ": " : "");
+		missing |= node->provider_gone || node->untracked || node->unmoved;
 	}
-	return gone;
+	return missing;
 }
 
 int view_print_missing(const struct tsct_trace *trace)

@@ -409,10 +409,14 @@ static void print_sum(const struct stat_figures *s)
 		       (uint64_t)(unreadable + s->events), (uint64_t)s->events);
 }
 
-/* Prints how many reports of the statedump are missing. */
-static void print_statedump(const struct stat_figures *s)
+/* Prints how often kernel events were missed, and how many reports of the statedump are missing. */
+static void print_missed(const struct stat_figures *s)
 {
-	const __u64 lost = stat_statedump_lost(s);
+	const __u64 lost = stat_statedump_lost(s), misses = stat_kernel_misses(s);
+
+	if (misses)
+		printf("%-10s kernel events, up to %" PRIu64 " time%s\n", "missed", (uint64_t)misses,
+		       view_plural(misses));
 
 	if (lost)
 		printf("%-10s %" PRIu64 " missing report%s about threads or stacks: names,"
@@ -455,7 +459,7 @@ static int cmd_stat(int argc, char **argv)
 	} else if (!err) {
 		print_head(&s);
 		print_files(&s);
-		print_statedump(&s);
+		print_missed(&s);
 		if (s.threads)
 			stat_stacks_print(&s);
 		print_sum(&s);

@@ -115,6 +115,8 @@ json_t *stat_json_tally(json_t *json, const struct stat_figures *s, const struct
 
 /* Returns the number of reports that are missing from the statedump. */
 __u64 stat_statedump_lost(const struct stat_figures *s);
+/* Returns how often, at most, kernel events were missed on all nodes. */
+__u64 stat_kernel_misses(const struct stat_figures *s);
 
 #define STAT_TOP	10	/* default number of rows in tables of calls, threads, waits */
 

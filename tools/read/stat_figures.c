@@ -143,3 +143,13 @@ __u64 stat_statedump_lost(const struct stat_figures *s)
 		sum = tsct_add_saturating(sum, s->rec->nodes[i].statedump_lost);
 	return sum;
 }
+
+__u64 stat_kernel_misses(const struct stat_figures *s)
+{
+	__u64 sum = 0;
+	__u32 i;
+
+	for (i = 0; i < s->rec->nr_nodes; i++)
+		sum = tsct_add_saturating(sum, s->rec->nodes[i].missed);
+	return sum;
+}

@@ -258,7 +258,7 @@ json_t *stat_json(const struct stat_figures *s)
 	tsct_recording_loss(rec, -1, &loss);
 	return json_pack(
 		"{so so so so so sb sb sb sI so sI sI sI sI so so so so so so so so so so so sI sI"
-		" so so so so}",
+		" sI so so so so}",
 		"command", ctl_json_text(rec->nodes[0].command),
 		"host", ctl_json_text(rec->nodes[0].host),
 		"kernel", ctl_json_text(rec->nodes[0].kernel),
@@ -281,6 +281,7 @@ json_t *stat_json(const struct stat_figures *s)
 		"stacks", s->threads ? stat_stacks_json(s) : json_null(),
 		"mpi_mismatched", (json_int_t)(s->waits ? tsct_mpi_waits_mismatched(s->waits) : 0),
 		"statedump_lost", (json_int_t)stat_statedump_lost(s),
+		"kernel_misses", (json_int_t)stat_kernel_misses(s),
 		"lost_no_ring", tsct_json_count(loss.no_ring), "sync", stat_sync_json(s),
 		"files", files, "messages", view_json_messages(rec, true));
 }

@@ -203,11 +203,7 @@ struct record_session {
 	unsigned long unnumbered;
 	/* number of threads that ended before their state was read */
 	unsigned long threads_unseen;
-	/* number of processes that were not recorded, because too many ran together */
-	unsigned long untracked;
-	bool unmoved;		/* kernel events may remain in the ring buffers of BPF */
-	/* how often, at most, BPF programs missed a kernel event, or the packets of a buffer */
-	unsigned long missed;
+	unsigned long missed_before;	/* `missed` of struct kernel_figures at the start */
 	bool missed_uncounted;	/* the kernel counts no missed events for some probes */
 	struct record_limited *limited;	/* array of nr_limited elements */
 	unsigned int nr_limited;

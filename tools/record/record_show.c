@@ -241,7 +241,7 @@ static void print_hints(const struct record_session *s,
 {
 	bool left_some = child && !child->running && record_child_reap(NULL);
 
-	print_count(s->untracked, "process", "es",
+	print_count(s->rec.nodes[0].untracked, "process", "es",
 		    "not recorded: too many processes ran together");
 	print_count(s->rec.nodes[0].statedump_lost, "missing report", "s",
 		    "about threads or stacks: names, processes and stacks may be unknown");
@@ -251,9 +251,10 @@ static void print_hints(const struct record_session *s,
 		    "without a message number: the content could not be read");
 	print_count(s->threads_unseen, "thread", "s", "ended before the recorder could identify"
 		    " them: names and processes are unknown");
-	if (s->missed)
-		fprintf(stderr, "  kernel events were missed up to %lu time%s; trace-ctl-record(1)"
-			" has the reasons, under Balance\n", s->missed, view_plural(s->missed));
+	if (s->rec.nodes[0].missed)
+		fprintf(stderr, "  kernel events were missed up to %llu time%s; trace-ctl-record(1)"
+			" has the reasons, under Balance\n", s->rec.nodes[0].missed,
+			view_plural(s->rec.nodes[0].missed));
 	if (s->missed_uncounted)
 		fputs("  Linux before 6.7 does not count events of kprobes and tracepoints for"
 		      " which it ran no program\n", stderr);
@@ -506,9 +507,9 @@ static int print_json(const struct record_session *s, const struct record_child 
 		"lost", lost, "channels", json_channels(s),
 		"balance", json_balance(s, -1),
 		"events_elsewhere", (json_int_t)s->unread.events,
-		"kernel_misses", (json_int_t)s->missed,
+		"kernel_misses", (json_int_t)rec->nodes[0].missed,
 		"kernel_misses_counted", !s->missed_uncounted,
-		"processes_untracked", (json_int_t)s->untracked,
+		"processes_untracked", (json_int_t)rec->nodes[0].untracked,
 		"rate_limited", view_json_limited(&rec->nodes[0]),
 		"statedump_lost", (json_int_t)rec->nodes[0].statedump_lost,
 		"stacks_refused", (json_int_t)s->refused,
@@ -563,8 +564,8 @@ int record_show_summary(const struct record_session *s, const struct record_chil
 		return EXIT_FAILED;
 	/* Kernel events that BPF programs missed do not cause EXIT_LOST: the missed
 	 * events may be of processes that are not recorded. */
-	if (!ret && (lossy || !b.exact || s->untracked || s->unmoved || s->unnumbered ||
-		     s->unread.channels || s->rec.nodes[0].provider_gone))
+	if (!ret && (lossy || !b.exact || s->rec.nodes[0].untracked || s->rec.nodes[0].unmoved ||
+		     s->unnumbered || s->unread.channels || s->rec.nodes[0].provider_gone))
 		ret = EXIT_LOST;
 	tsct_recording_writer_written(s->writer, &w);
 	if (!ret && s->o->require_events && !w.events) {

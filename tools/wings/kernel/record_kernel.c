@@ -288,23 +288,24 @@ void record_kernel_begin(struct record_session *s)
 	kernel_source_begin(s->source, s->started);
 	kernel_source_figures(s->source, &before);
 	s->unnumbered = before.unnumbered;
-	s->missed = before.missed;
+	s->missed_before = before.missed;
 	kernel_source_limited(s->source, add_limited, s);
 }
 
 void record_kernel_stop(struct record_session *s)
 {
+	struct tsct_recorded_node *node = &s->rec.nodes[0];
 	struct kernel_figures now;
 	int err = kernel_source_stop(s->source);
 
 	if (err)
 		ctl_error("kernel events: cannot wait for BPF programs that still run: %s; their"
 			  " last events may be missing", strerror(-err));
-	s->unmoved = err;
+	node->unmoved = err != 0;
 	kernel_source_figures(s->source, &now);
 	s->unnumbered = now.unnumbered - s->unnumbered;
-	s->untracked = now.untracked;
-	s->missed = now.missed > s->missed ? now.missed - s->missed : 0;
+	node->untracked = now.untracked;
+	node->missed = now.missed > s->missed_before ? now.missed - s->missed_before : 0;
 	s->missed_uncounted = !now.counts_missed;
 	kernel_source_limited(s->source, add_limited, s);
 	store_limited(s);
@@ -329,7 +330,8 @@ void record_kernel_flush(struct record_session *s)
 	if (moved < 0 || now.missing)
 		ctl_error("%lu kernel events could not be moved to the recording%s%s", now.missing,
 			     moved < 0 ? ": " : "", moved < 0 ? strerror(-moved) : "");
-	s->unmoved = s->unmoved || moved < 0 || now.missing;
+	if (moved < 0 || now.missing)
+		s->rec.nodes[0].unmoved = 1;
 	if (now.refused)
 		ctl_error("%lu kernel event%s not recorded: their times are before the recording"
 			  " or in the future, as in a time namespace (time_namespaces(7)) whose"

@@ -119,10 +119,16 @@ static void put_warnings(const struct report *r, FILE *to)
 	const __u64 damage = tsct_trace_corrupt_count(r->x.trace);
 	__u32 i;
 
-	for (i = 0; i < rec->nr_nodes; i++)
+	for (i = 0; i < rec->nr_nodes; i++) {
 		if (rec->nodes[i].statedump_lost)
 			put_node_warning(rec, to, i, "reports about threads or stacks are missing:"
 					 " names, processes and stacks may be unknown.");
+		if (rec->nodes[i].untracked)
+			put_node_warning(rec, to, i, "processes were not recorded: too many ran"
+					 " together.");
+		if (rec->nodes[i].missed || rec->nodes[i].unmoved)
+			put_node_warning(rec, to, i, "kernel events may have been missed.");
+	}
 	if (!rec->complete)
 		fprintf(to, "<p class=\"warn\">%s: the last events may be missing, and the number of"
 			" lost events is unknown.</p>\n", tsct_trace_is_live(r->x.trace) ?
