@@ -96,6 +96,7 @@ for key in clocksource skewed rate_mhz rate_error_ppb error_growth_ppb age_s \
 	shows "\"$key\": "
 done
 end_by TERM "$pid" "the daemon"
+sleep 1		# params begin at most 0.9 s after their publication
 run_says 1 'the clock is holdover' clock --wait-synced=0.2
 
 # The error bound grows at the rate error_growth_ppb, with and without a daemon.

@@ -301,6 +301,7 @@ print(calls, flush=True)
 time.sleep(1000)' >calls & track caller
 until [ -e called ]; do sleep 0.1; done
 run 0 record --json -e syscalls "${many[@]}" -p $caller --rate-limit 50 --duration 0.5 -o early
+wait_for "the caller has printed" test -s calls
 kill $caller
 dropped=$(python3 -c 'import json, sys
 print(sum(e["dropped"] for e in json.load(sys.stdin)["rate_limited"]

@@ -103,7 +103,7 @@ for tick, time, error in nodes[0]:
         else:
             wrong += 1
 print(f"# {how}: {right} pairs are in the right order, {other} may be, {wrong} are wrong")
-assert wrong > 10000 if how == "unknown" else not wrong and right > 80000
+assert wrong > 100 if how == "unknown" else not wrong and right > 80000
 END
 }
 

@@ -24,7 +24,7 @@ says 'rings: daemon; clock: [a-z_]* by daemon, synchronized'
 	kill "$(cat "$work/pid")"
 } &
 # shellcheck disable=SC2016 # for the inner shell
-run 0 record -o "$work/broken" -- sh -c 'echo $$ >"$1"; exec "$2" 100000000 1 50000' \
+run 0 record -o "$work/broken" -- sh -c 'echo $$ >"$1"; exec "$2" 100000000 1 1000' \
 	sh "$work/pid" "$emit"
 wait $!
 says 'clock: [a-z_]* by daemon, [a-z]*, for a part of the time, no bound is known$'

@@ -82,19 +82,18 @@ wait_for "gamma sees that the network changed" changed
 
 # --- sessions ------------------------------------------------------------------
 kept=$(of beta "$source"'["kept"]')
-in_dir alpha timeout 300 "$ctl" sync >"$work/out" ||
-	fail "no session: $(cat "$work/out")"
+meets_beta() { in_dir alpha timeout 300 "$ctl" sync >"$work/out"; }
+steadily meets_beta || fail "no session: $(cat "$work/out")"
 shows "beta .* 10.77.1.2"
 wait_for "beta took part" above beta "$source"'["kept"]' $((kept + 80))
 # On a machine that stalls, the answers of a session may come too late.
 meets_gamma() {
 	local kept
 	kept=$(of gamma "$source"'["kept"]')
-	in_dir gamma timeout 300 "$ctl" sync --json >"$work/out" ||
-		fail "no session of a child: $(cat "$work/out")"
+	in_dir gamma timeout 300 "$ctl" sync --json >"$work/out" || return
 	above gamma "$source"'["kept"]' $((kept + 80))
 }
-steadily meets_gamma || fail "the session of gamma took too few exchanges"
+steadily meets_gamma || fail "the session of gamma took too few exchanges: $(cat "$work/out")"
 check 1 "$work/alpha" "$work/beta" "$work/gamma"
 
 # --- a session continues with the remaining children after a reload -----------------
@@ -160,8 +159,10 @@ if has_collectives; then
 	all_done
 
 	# --- collectives while the daemon restarts and other clients fill its table -------
+	: >"$work/out.beta"
 	timesync 30000 beta >"$work/out.beta" & track b
 	timesync 30000 gamma >"$work/out.gamma" & track c
+	until_in "$work/out.beta" '^called at'
 	python3 - "$work/gamma/control.sock" <<-'END' & track flood
 		import socket, sys, time
 		full = []

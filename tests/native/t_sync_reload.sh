@@ -107,6 +107,7 @@ for i in alpha beta; do
 	: >"$work/$i/log"
 done
 start alpha a1 --state-dir "$work/alpha/state"
+wait_for "alpha answers" logged alpha 'clock synchronized'
 start beta b1 --state-dir "$work/beta/state"
 wait_for "beta names the copy" logged beta "10.79.0.1: the answer has this node's id"
 # More polls than it takes to say that a node does not answer

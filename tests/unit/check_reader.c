@@ -342,7 +342,8 @@ static void no_op(int)
 TEST(test_wait)
 {
 	struct sigaction action = { .sa_handler = no_op };
-	struct itimerval timer = { .it_value.tv_usec = 50000 };
+	/* Again and again: a signal between two calls of poll() interrupts nothing. */
+	struct itimerval timer = { .it_value.tv_usec = 50000, .it_interval.tv_usec = 50000 };
 	struct tsct_event event;
 	pthread_t thread;
 
@@ -355,6 +356,8 @@ TEST(test_wait)
 	sigaction(SIGALRM, &action, NULL);
 	setitimer(ITIMER_REAL, &timer, NULL);
 	ck_assert_int_eq(tsct_reader_wait(reader, -1), -EINTR);
+	timer = (struct itimerval) { .it_value = { 0 } };
+	setitimer(ITIMER_REAL, &timer, NULL);
 }
 
 /* ---- overwrite channels -------------------------------------------------- */
