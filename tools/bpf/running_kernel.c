@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The running kernel: its version, and its count of the events that BPF programs missed */
+/* The running kernel: its version and largest thread ID, and its count of the events that BPF
+ * programs missed */
 #include <stdio.h>
 #include <sys/utsname.h>
 
@@ -42,4 +43,22 @@ unsigned long bpf_both_missed(unsigned long of_first, unsigned long of_second, u
 	if (recorded > of_first)
 		return 0;
 	return of_first - recorded < of_second ? of_first - recorded : of_second;
+}
+
+/* Returns a number above all present thread IDs. */
+static unsigned int read_pid_max(void)
+{
+	FILE *file = fopen("/proc/sys/kernel/pid_max", "re");
+	unsigned int max;
+
+	if (!file || fscanf(file, "%u", &max) != 1)
+		max = 1 << 22;	/* PID_MAX_LIMIT */
+	if (file)
+		fclose(file);
+	return max;
+}
+
+int bpf_size_first_runs(struct bpf_map *map)
+{
+	return bpf_map__set_max_entries(map, read_pid_max() / FIRST_RUNS_TIDS + 1);
 }

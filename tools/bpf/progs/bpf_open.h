@@ -51,6 +51,10 @@ unsigned long bpf_object_missed(const struct bpf_object *object);
  * for which only the second program ran */
 unsigned long bpf_both_missed(unsigned long of_first, unsigned long of_second, uint64_t recorded);
 
+/* Sizes the map `first_runs` of an object (see second.h) for the thread IDs that are possible now:
+ * the largest size, 4 MiB, may be too much for a memory cgroup. Returns 0 or -errno. */
+int bpf_size_first_runs(struct bpf_map *map);
+
 /*
  * BPF_OPEN(NAME) defines NAME_open(shared, ret_object), which opens an object with the maps
  * and constants of @shared, and returns 0 or -errno. NAME_bpf__destroy() frees the object.

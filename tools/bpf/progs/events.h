@@ -137,7 +137,6 @@ enum { CALL_RECORDED, CALL_FILTERED, CALL_LIMITED, CALL_HELD };
 
 /* An element of the map `first_runs`: marks FIRST_* of threads, see second.h */
 #define FIRST_RUNS_TIDS	64
-#define FIRST_RUNS_MAX	((1 << 22) / FIRST_RUNS_TIDS)	/* thread IDs are below 2^22 */
 struct first_runs {
 	u8 of_tid[FIRST_RUNS_TIDS];
 };

@@ -229,8 +229,8 @@ static int make_wait_map(struct kernel_source *source)
 }
 
 /* Selects whether the second programs of system calls (see second.h) are loaded, and the program
- * that finds whether they are needed. @net: network events are selected */
-static void configure_second(struct kernel_bpf *bpf, unsigned int set, bool net)
+ * that finds whether they are needed. @net: network events are selected. Returns 0 or -errno. */
+static int configure_second(struct kernel_bpf *bpf, unsigned int set, bool net)
 {
 	const bool may_be_preempted = bpf_kernel_since(6, 13) &&
 		set & (1u << SYS_ENTER | 1u << SYS_EXIT);
@@ -239,8 +239,7 @@ static void configure_second(struct kernel_bpf *bpf, unsigned int set, bool net)
 	bpf_program__set_autoload(bpf->progs.on_sys_enter_second, may_be_preempted);
 	bpf_program__set_autoload(bpf->progs.on_sys_exit_second,
 				  may_be_preempted && set & 1u << SYS_EXIT);
-	if (may_be_preempted)
-		bpf_map__set_max_entries(bpf->maps.first_runs, FIRST_RUNS_MAX);
+	return may_be_preempted ? bpf_size_first_runs(bpf->maps.first_runs) : 0;
 }
 
 /* Selects whether the second programs, if they are loaded, are attached. Returns 0 or -errno. */
@@ -310,7 +309,6 @@ static int configure(struct kernel_source *source, unsigned int set, const int *
 	bpf_program__set_autoload(bpf->progs.on_sys_enter,
 				  set & (1u << SYS_ENTER | 1u << SYS_EXIT));
 	bpf_program__set_autoload(bpf->progs.on_sys_exit, set & 1u << SYS_EXIT);
-	configure_second(bpf, set, ids[NET_SEND] || ids[NET_RECEIVE]);
 	bpf_program__set_autoload(bpf->progs.follow_fork, follow);
 	bpf_program__set_autoload(bpf->progs.follow_free, follow);
 	if (!follow)
@@ -318,7 +316,8 @@ static int configure(struct kernel_source *source, unsigned int set, const int *
 	bpf->rodata->sched_switch_stacks = built_in_has_stack(source->stacks, "sched_switch",
 							      "sched");
 	bpf->rodata->syscall_stacks = source->stacks != NULL;
-	return make_maps(source) ?:
+	return configure_second(bpf, set, ids[NET_SEND] || ids[NET_RECEIVE]) ?:
+		make_maps(source) ?:
 		bpf_share_map(bpf->maps.buffers, source->shared.buffers) ?:
 		bpf_share_map(bpf->maps.stacks, source->shared.stacks);
 }

@@ -69,10 +69,9 @@ static int configure(const struct bpf_shared *shared, struct where_list *list,
 	/* Without these addresses, interrupts cannot be told from the thread that they interrupt
 	 * between its two programs. */
 	bpf->bss->preemptible = shared->preemptible && shared->filter.preempt_count;
-	if (bpf->bss->preemptible)
-		bpf_map__set_max_entries(bpf->maps.first_runs, FIRST_RUNS_MAX);
 	select_programs(bpf, ids, !shared->filter.all_processes);
-	return bpf_share_map(bpf->maps.buffers, shared->buffers) ?:
+	return (bpf->bss->preemptible ? bpf_size_first_runs(bpf->maps.first_runs) : 0) ?:
+		bpf_share_map(bpf->maps.buffers, shared->buffers) ?:
 		bpf_share_map(bpf->maps.stacks, shared->stacks);
 }
 
