@@ -108,3 +108,5 @@ shows '^missed *kernel events, up to 5 times$'
 run_says 3 'dump: 3 processes were not recorded' dump "$work/untracked"
 run 3 stat --json "$work/untracked"
 holds "$work/out" 'j["kernel_misses"] == 5'
+run 3 report -q -o "$work/page.html" "$work/untracked"
+grep -q 'No loss is recorded' "$work/page.html" || fail "the page says that no event was lost"

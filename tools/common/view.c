@@ -141,20 +141,27 @@ static bool print_nodes(const struct tsct_recording *rec)
 	return missing;
 }
 
+void view_print_incomplete(const struct tsct_trace *trace, const char *head, const char *what)
+{
+	const __u64 ns = tsct_trace_recording(trace)->sync_every.ns;
+	char last[32] = "second";
+
+	/* The recorder writes at least once a second, or as often as --sync-every says. */
+	if (ns > 1000000000)
+		snprintf(last, sizeof(last), "%llu s", (ns + 999999999) / 1000000000);
+	ctl_error("%s: %s; %s of the last %s may be missing", head, tsct_trace_is_live(trace) ?
+		  "it is still being recorded" : "its recorder was killed, or its disk was full",
+		  what, last);
+}
+
 int view_print_missing(const struct tsct_trace *trace)
 {
 	const struct tsct_recording *rec = tsct_trace_recording(trace);
 	__u64 discarded = tsct_trace_discarded(trace);
-	char seconds[32] = "second";
 
 	fflush(stdout);
 	if (!rec->complete) {
-		if (view_unwritten_seconds(rec) > 1)
-			snprintf(seconds, sizeof(seconds), "%u s", view_unwritten_seconds(rec));
-		ctl_error("the recording is incomplete: %s;"
-			" events of the last %s may be missing",
-			tsct_trace_is_live(trace) ? "it is still being recorded" :
-			"its recorder was killed, or its disk was full", seconds);
+		view_print_incomplete(trace, "the recording is incomplete", "events");
 		if (discarded)
 			ctl_error("%llu events were lost while recording", discarded);
 	} else if (tsct_recording_lossy(rec)) {

@@ -23,12 +23,9 @@ int view_open(const char *dir, struct tsct_trace **ret_trace);
  */
 int view_print_missing(const struct tsct_trace *trace);
 
-/* Returns for how many seconds, rounded up, the recorder may have kept events in memory. */
-static inline unsigned int view_unwritten_seconds(const struct tsct_recording *rec)
-{
-	return rec->sync_every.ns > 1000000000 ?
-		(unsigned int)((rec->sync_every.ns + 999999999) / 1000000000) : 1;
-}
+/* Prints on standard error why a recording is incomplete, after @head, and what may be missing at
+ * its end. @what: "events" or "samples" */
+void view_print_incomplete(const struct tsct_trace *trace, const char *head, const char *what);
 
 /* Splits a time into seconds, rounded down, and ns: *ret_rest_ns, 0 to 999999999. */
 time_t view_split_ns(__s64 ns, __s64 *ret_rest_ns);

@@ -134,22 +134,25 @@ bool stat_is_counted(const struct stat_figures *s, struct tsct_balance *ret_sum)
 		(ret_sum->published || !ret_sum->recorded);
 }
 
-__u64 stat_statedump_lost(const struct stat_figures *s)
+/* Returns the sum of a number over all nodes. @member: its offset in struct tsct_recorded_node */
+static __u64 sum_of_nodes(const struct stat_figures *s, size_t member)
 {
-	__u64 sum = 0;
+	__u64 sum = 0, nr;
 	__u32 i;
 
-	for (i = 0; i < s->rec->nr_nodes; i++)
-		sum = tsct_add_saturating(sum, s->rec->nodes[i].statedump_lost);
+	for (i = 0; i < s->rec->nr_nodes; i++) {
+		memcpy(&nr, (const char *)&s->rec->nodes[i] + member, sizeof(nr));
+		sum = tsct_add_saturating(sum, nr);
+	}
 	return sum;
+}
+
+__u64 stat_statedump_lost(const struct stat_figures *s)
+{
+	return sum_of_nodes(s, offsetof(struct tsct_recorded_node, statedump_lost));
 }
 
 __u64 stat_kernel_misses(const struct stat_figures *s)
 {
-	__u64 sum = 0;
-	__u32 i;
-
-	for (i = 0; i < s->rec->nr_nodes; i++)
-		sum = tsct_add_saturating(sum, s->rec->nodes[i].missed);
-	return sum;
+	return sum_of_nodes(s, offsetof(struct tsct_recorded_node, missed));
 }

@@ -175,10 +175,7 @@ static json_t *read_recording(const struct report_options *o, int *ret_damaged)
 	*ret_damaged = !r.rec->complete || tsct_trace_corrupt_count(r.trace) ?
 		EXIT_LOST : EXIT_DONE;
 	if (!r.rec->complete)
-		ctl_error("%s: %s; samples of the last %u s may be missing", o->recording,
-			  tsct_trace_is_live(r.trace) ? "it is still being recorded" :
-			  "its recorder was killed, or its disk was full",
-			  view_unwritten_seconds(r.rec));
+		view_print_incomplete(r.trace, o->recording, "samples");
 	sync_samples_close(&r);
 	return window;
 }

@@ -310,6 +310,17 @@ static bool put_limited(const struct tsct_recording *rec, FILE *to)
 	return any;
 }
 
+/* Returns true if events may be missing that no ring counted as lost: put_warnings() has them. */
+static bool may_lack_events(const struct tsct_recording *rec)
+{
+	__u32 i;
+
+	for (i = 0; i < rec->nr_nodes; i++)
+		if (rec->nodes[i].untracked || rec->nodes[i].missed || rec->nodes[i].unmoved)
+			return true;
+	return !tsct_recording_is_whole(rec);
+}
+
 static void put_losses(const struct report *r, FILE *to)
 {
 	const struct tsct_recording *rec = r->x.rec;
@@ -319,7 +330,7 @@ static void put_losses(const struct report *r, FILE *to)
 	fputs("<section>\n<h2>Losses</h2>\n", to);
 	limited = put_limited(rec, to);
 	if (!tsct_trace_lost(r->x.trace)) {
-		fprintf(to, "<p>%s</p>\n</section>\n", !tsct_recording_is_whole(rec) ?
+		fprintf(to, "<p>%s</p>\n</section>\n", may_lack_events(rec) ?
 			"No loss is recorded." : limited ? "No other event was lost." :
 			"No event was lost.");
 		return;
