@@ -9,6 +9,8 @@
 #   --smp N             virtual CPUs (2)
 #   --mem MB            memory (1024)
 #   --time SECONDS      limit; a guest that runs longer is killed (300)
+#   --silent SECONDS    limit; a guest that writes nothing on the console for so long is
+#                       killed, and what its CPUs do is printed (no limit)
 #   --console FILE      file for the console (ttyS0); default: discarded
 #   --append STRING     additional kernel parameters
 #   --no-tsc-reliable   the kernel marks the TSC unstable (CPUs on several
@@ -37,19 +39,20 @@ set -euo pipefail
 die() { echo "boot.sh: $1" >&2; exit "${2:-1}"; }
 usage() { die "usage: boot.sh [OPTION]... KERNEL_DIR INITRD ($1)" 2; }
 
-smp=2 mem=1024 limit=300 console=/dev/null append='' tsc="tsc=reliable"
+smp=2 mem=1024 limit=300 silent='' console=/dev/null append='' tsc="tsc=reliable"
 topology='' out='' out_mb=256 threads=single accel=${ACCEL:-tcg} icount='' restore=''
 reboot=-no-reboot image=vmlinuz
 more=()
 while [ $# -gt 0 ]; do
 	case $1 in
-	--smp|--mem|--time|--console|--append|--out|--out-mb)
+	--smp|--mem|--time|--silent|--console|--append|--out|--out-mb)
 		[ $# -ge 2 ] || usage "$1 needs a value" ;;
 	esac
 	case $1 in
 	--smp) smp=$2; shift 2 ;;
 	--mem) mem=$2; shift 2 ;;
 	--time) limit=$2; shift 2 ;;
+	--silent) silent=$2; shift 2 ;;
 	--console) console=$2; shift 2 ;;
 	--append) append=$2; shift 2 ;;
 	--no-tsc-reliable) tsc='' topology=,cores=1; shift ;;
@@ -76,12 +79,15 @@ more=("$@")
 command -v qemu-system-x86_64 >/dev/null ||
 	die "qemu-system-x86_64 is missing: install qemu-system-x86"
 
-shared='' saved=''
+shared='' qemu=''
+work=$(mktemp -d)
 cleanup() {
+	[ -z "$qemu" ] || kill "$qemu" 2>/dev/null || true
 	[ -z "$shared" ] || rm -f "$shared"
-	[ -z "$saved" ] || rm -rf "$saved"
+	rm -rf "$work"
 }
 trap cleanup EXIT
+mkfifo "$work/monitor.in" "$work/monitor.out"
 if [ -n "$out" ]; then
 	shared=$(mktemp "$out.XXXXXX")
 	truncate -s "${out_mb}M" "$shared"
@@ -116,39 +122,68 @@ fi
 # `rep movsb` and `rep stosb` byte by byte, and a kernel that finds ERMS copies and clears
 # memory with them; without it, with 8 bytes at a time.
 run_qemu() {	# ARG...
-	timeout --foreground -k 5 "$limit" qemu-system-x86_64 \
+	timeout --foreground -k 5 $((limit > SECONDS ? limit - SECONDS : 1)) \
+		qemu-system-x86_64 \
 		-accel "$accel" -cpu max,erms=off -smp "$smp$topology" -m "$mem" \
-		-nodefaults -no-user-config -display none -monitor none $reboot \
+		-nodefaults -no-user-config -display none $reboot \
+		-chardev "pipe,id=monitor,path=$work/monitor" -mon monitor \
 		-chardev "file,id=console,path=$console,append=on" \
 		-serial chardev:console -serial stdio \
 		-kernel "$kernel/$image" -initrd "$initrd" \
 		-append "console=ttyS0 quiet panic=-1 no_timer_check printk.devkmsg=on\
  $rate $tsc $append" \
-		"${more[@]}" "$@" </dev/null
+		"${more[@]}" "$@" </dev/null &
+	qemu=$!
+	wait_for_guest
+}
+
+# Returns QEMU's exit status, or 124 if the guest was silent for too long.
+wait_for_guest() {
+	local pause size='' now heard=$SECONDS
+	while kill -0 "$qemu" 2>/dev/null; do
+		sleep 5 &
+		pause=$!
+		wait -n "$qemu" "$pause" || true
+		kill "$pause" 2>/dev/null || true
+		now=$(stat -Lc %s "$console")
+		[ "$now" = "$size" ] || heard=$SECONDS
+		size=$now
+		if [ $((SECONDS - heard)) -ge "${silent:-$limit}" ]; then
+			print_cpus
+			kill "$qemu"
+			wait "$qemu" || true
+			return 124
+		fi
+	done
+	wait "$qemu"
+}
+
+# QEMU prints a line with RIP and HLT for each CPU.
+print_cpus() {
+	echo "boot.sh: nothing on the console for ${silent:-$limit} s; the CPUs:" >&2
+	echo "info registers -a" >"$work/monitor.in"
+	timeout 10 sed -un 's/.*\(RIP=.*\)\r*/boot.sh: \1/p' <"$work/monitor.out" >&2 || true
 }
 
 # Waits for the guest's request, and has QEMU stop the guest, save it and quit. While a guest
 # runs, an emulated CPU's last stores may be missing in the saved memory.
 save_guest() {
 	until grep -q '^take a snapshot' "$console"; do sleep 0.2; done
-	printf 'stop\nmigrate "exec:cat >%s/state"\nquit\n' "$saved" >"$saved/monitor.in"
+	printf 'stop\nmigrate "exec:cat >%s/state"\nquit\n' "$work" >"$work/monitor.in"
 }
 
 restore_guest() {
 	local pid status=0
-	saved=$(mktemp -d)
-	mkfifo "$saved/monitor.in" "$saved/monitor.out"
 	save_guest &
 	pid=$!
 	# Without the global state, the saved guest runs when it is restored.
 	run_qemu -device vmgenid,guid=11111111-1111-4111-8111-111111111111 \
-		-global migration.store-global-state=off \
-		-chardev "pipe,id=monitor,path=$saved/monitor" -mon monitor || status=$?
+		-global migration.store-global-state=off || status=$?
 	kill "$pid" 2>/dev/null || true
 	wait "$pid" || true
-	[ "$status" -eq 0 ] && [ -s "$saved/state" ] || return "$status"
+	[ "$status" -eq 0 ] && [ -s "$work/state" ] || return "$status"
 	run_qemu -device vmgenid,guid=22222222-2222-4222-8222-222222222222 \
-		-incoming "exec:cat $saved/state"
+		-incoming "exec:cat $work/state"
 }
 
 status=0
@@ -167,5 +202,5 @@ if [ -n "$out" ]; then
 	dd if="$shared" of="$out" bs=1M iflag=skip_bytes,count_bytes \
 		skip=4096 count="$used" status=none
 fi
-[ "$status" -ne 124 ] || echo "boot.sh: killed after $limit s" >&2
+[ "$status" -ne 124 ] || echo "boot.sh: killed after $SECONDS s" >&2
 exit "$status"

@@ -414,6 +414,18 @@ boot_guest() {	# CONSOLE ARG...
 	done
 }
 
+# Prints for how many seconds a guest may write nothing on the console: each test writes a
+# line when it begins.
+silence_limit() {	# INDEX FACTOR
+	local name limit=0 longest=0
+	for name in ${boot_tests[$1]}; do
+		limit=${seconds:-$((timeout[$name] * $2))}
+		[ "$limit" -le "$longest" ] || longest=$limit
+	done
+	[ "$longest" -ge 300 ] || longest=300
+	echo $((longest + 100 * $2))
+}
+
 # Prints the time limit of a boot in seconds.
 boot_limit() {	# INDEX
 	local limit=360 name
@@ -444,7 +456,8 @@ boot() {	# INDEX
 	[[ $group != *.parallel ]] || options+=(--parallel --unpacked)
 	[[ $group =~ ^[a-z]+\.([^.]+) ]]
 	boot_guest "$log.console" --smp "${BASH_REMATCH[1]/of/,maxcpus=}" \
-		--time "$(boot_limit "$1")" "${options[@]}" "$dir" \
+		--time "$(boot_limit "$1")" --silent "$(silence_limit "$1" "$factor")" \
+		"${options[@]}" "$dir" \
 		"$plan.initrd" >"$log.tap"
 	rm -f "$plan.initrd"
 }
@@ -546,6 +559,8 @@ finish() {
 
 if [ -n "$number" ]; then
 	. "$work/state"
+	# The signal ends the guest, too; what is known of it is printed.
+	trap 'tries=0' TERM
 	boot "$number"
 	take_results "$number"
 	finish

@@ -54,7 +54,7 @@ mkfifo go
 sh -c './$sync forever & read -r x <go; ./$sync; touch done; wait' </dev/null & track shell
 until_in /proc/$shell/task/$shell/children '[0-9]'
 child=$(cut -d' ' -f1 /proc/$shell/task/$shell/children)
-at_exit+=("kill -9 $child 2>/dev/null")
+at_exit+=('[ -z "$child" ] || kill -9 $child')
 "$ctl" record -q -p $shell -e syscalls -o running 2>err & track recorder
 until_on_disk running 0
 echo >go
@@ -71,6 +71,7 @@ run 0 record -a --comm $sync --cpu 0 -e syscalls --where 'sys_syncfs:fd >= 0' --
 awk -v child=$child '$2 != "[000]" || $3 != child' dump | head -n 1 |
 	grep . && fail "--comm, --cpu: another event"
 kill -9 "$child" "$shell"
+child=
 run_says 1 'there is no process 999999999' record -p 999999999 -e syscalls -o refused
 run_says 2 "-p: '1,x' is not a list of process ids" record -p 1,x -e syscalls -o refused
 run_says 2 'apply to kernel events; name these with -e' record --comm x -o refused -- true

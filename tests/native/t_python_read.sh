@@ -167,8 +167,7 @@ else:
 # --- a recording that is still written, and one whose recorder was killed ---------------------------
 "$ctl" record -q -o live -- sh -c "echo \$\$ >pid; exec $emit 100000000 1 500" >/dev/null 2>&1 &
 recorder=$!
-# shellcheck disable=SC2016 # both are known at exit
-at_exit+=('kill -9 $recorder $(cat pid) 2>/dev/null')
+at_exit+=('kill -9 $(cat pid)')
 until_on_disk live 500
 $python -c '
 import tsctrace

@@ -34,7 +34,6 @@ kill -0 "$pid" || fail "ended by the first interrupt"
 while kill -INT "$pid" 2>/dev/null; do sleep 0.5; done
 ended 0
 says 'is still running'
-at_exit+=("kill -9 $(cat "$work/pid") 2>/dev/null")
 kill -0 "$(cat "$work/pid")" || fail "the command was killed"
 kill -9 "$(cat "$work/pid")"
 run 0 stat "$work/b"
