@@ -510,7 +510,7 @@ bool tsct_value_find(const struct tsct_trace_event *event, const char *name,
 	size_t pos = 0;
 
 	while (tsct_value_next(event, &nr, &pos, ret))
-		if (!strcmp(ret->field->name, name))
+		if (*ret->field->name == *name && !strcmp(ret->field->name, name))
 			return true;
 	return false;
 }
@@ -518,13 +518,17 @@ bool tsct_value_find(const struct tsct_trace_event *event, const char *name,
 __s64 tsct_value_integer(const struct tsct_value *v)
 {
 	const __u8 size = tsct_field_types[v->field->type].size;
-	unsigned int unused = 64 - 8 * size;
+	const unsigned int unused = 64 - 8 * size;
 	__u64 bits = 0;
 
-	memcpy(&bits, v->at, size);
-	if (!tsct_type_is_signed(v->field->type))
-		return bits;
-	return (__s64)(bits << unused) >> unused;
+	switch (size) {		/* copies of constant size need no call */
+	case 1: memcpy(&bits, v->at, 1); break;
+	case 2: memcpy(&bits, v->at, 2); break;
+	case 4: memcpy(&bits, v->at, 4); break;
+	case 8: memcpy(&bits, v->at, 8); break;
+	}
+	return tsct_type_is_signed(v->field->type) ? (__s64)(bits << unused) >> unused :
+		(__s64)bits;
 }
 
 bool tsct_value_exceeds_s64(const struct tsct_value *v)

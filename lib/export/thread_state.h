@@ -31,7 +31,7 @@ enum tsct_state {
 /* Flags of prev_state, as in the kernel's tracepoint sched_switch */
 enum {
 	TSCT_PREV_BY_SIGNAL = 0x01,	/* a signal ends the waiting */
-	TSCT_PREV_UNINTERRUPTIBLE = 0x02,	/* no signal ends the waiting */
+	TSCT_PREV_UNINTERRUPTIBLE = 0x02,	/* only a signal that ends the program can end the waiting */
 	TSCT_PREV_STOPPED = 0x0c,	/* a signal or a debugger stopped the thread */
 	TSCT_PREV_DEAD = 0x30,		/* the thread has ended */
 	TSCT_PREV_WAITS = 0xff,		/* mask of the states of a thread that is not runnable */

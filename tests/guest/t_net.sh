@@ -303,7 +303,7 @@ alone() {	# EVENT
 }
 sends=$(alone net_send/send) receives=$(alone net_receive/receive)
 [ "$sends" -gt 0 ] && [ "$receives" -gt 0 ] || fail "$sends, $receives in fragments"
-grep -q ": $sends sends without a receive, $receives receives without a send" merge.out ||
+grep -q ": $sends sends and $receives receives were not matched" merge.out ||
 	fail "merge: $sends $receives $(cat merge.out)"
 
 # --- selection by fields with stacks, and the rate limit -------------------------------------

@@ -240,7 +240,7 @@ cp -r "$work/a" "$work/cut"
 truncate -s -100 "$work/cut/default_0"
 run_says 3 'cut off in packet' report -q "$work/cut.html" "$work/cut"
 check "$work/cut.html" "$work/cut"
-grep -q 'The recording is damaged in' "$work/cut.html" || fail "the damage is not reported"
+grep -q 'The recording is damaged;' "$work/cut.html" || fail "the damage is not reported"
 
 # --- a browser ----------------------------------------------------------------------------------
 if [ -z "${BROWSER:-}" ]; then

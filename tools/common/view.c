@@ -70,8 +70,8 @@ static void print_damaged_files(const struct tsct_recording *rec)
 				    nr++ < DAMAGED_FILES_SHOWN)
 					print_damaged_file(rec, i, at, cause);
 	if (nr > DAMAGED_FILES_SHOWN)
-		ctl_error("%u more files were damaged; 'trace-ctl"
-			" stat --all' lists them", nr - DAMAGED_FILES_SHOWN);
+		ctl_error("%u more such losses of files are not shown; 'trace-ctl stat --all' lists"
+			  " them", nr - DAMAGED_FILES_SHOWN);
 }
 
 void view_print_loss(FILE *to, const struct tsct_loss *loss, const char *gap)
@@ -331,7 +331,7 @@ void view_print_messages(const struct tsct_recording *rec)
 		json_array_foreach(json_object_get(all, "pairs"), i, pair)
 			tsct_table_row(&t, pair);
 		tsct_table_row(&t, all);
-		printf("%12llu sends without a receive, %llu receives without a send\n",
+		printf("%12llu sends and %llu receives were not matched\n",
 		       rec->messages.unmatched_sends, rec->messages.unmatched_receives);
 	}
 	json_decref(all);

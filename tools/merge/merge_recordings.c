@@ -195,8 +195,8 @@ static void print_result(const struct merge_job *w, const struct sums *sum)
 			    t->all.matched, t->all.before, t->all.within + t->all.beyond,
 			    t->all.beyond);
 	if (t->unmatched_sends || t->unmatched_receives)
-		merge_print("%llu sends without a receive, %llu receives without a"
-			    " send", t->unmatched_sends, t->unmatched_receives);
+		merge_print("%llu sends and %llu receives were not matched", t->unmatched_sends,
+			    t->unmatched_receives);
 	if (sum->missing)
 		merge_print("%llu events were unreadable and are missing", sum->missing);
 }

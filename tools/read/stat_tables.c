@@ -232,7 +232,8 @@ static void print_events(const struct stat_figures *s, const json_t *all)
 	stat_list_print(s, &events, seen, NULL);
 	json_decref(seen);
 	if (unseen)
-		printf("%zu more definition%s without events\n", unseen, view_plural(unseen));
+		printf("%zu more definition%s without %sevents\n", unseen, view_plural(unseen),
+		       s->filtered ? "selected " : "");
 }
 
 /* ---- all tables ------------------------------------------------------------------------- */

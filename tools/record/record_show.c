@@ -145,7 +145,7 @@ static void print_lost(const struct record_session *s)
 		fputs("  (full, too_big, nested, aborted, refused and no_ring are counted since the"
 		      " channel was created: the times of these losses are unknown)\n", stderr);
 	if (loss.cause[TSCT_LOSS_FULL])
-		fputs("  (rings were full; make them larger with --blocks)\n", stderr);
+		fputs("  (rings were full; make them larger by --blocks when a channel is created)\n", stderr);
 	if (refused)
 		fprintf(stderr, "  (%llu event%s of programs not recorded: the channel has no"
 			" room for their definitions, or the program could not map the rings"

@@ -26,7 +26,7 @@ enum path_cause {
 /* Flags of a wait */
 enum {
 	PATH_RELEASED = 1,	/* the waker ended the wait by a call futex of the same address */
-	PATH_UNINTERRUPTIBLE = 2,	/* no signal could end the wait */
+	PATH_UNINTERRUPTIBLE = 2,	/* no signal could end the wait and not the program */
 	PATH_STOPPED = 4,	/* the thread did not wait: a signal or a debugger stopped it */
 	PATH_TIMED_OUT = 8,	/* the system call ended because its timeout expired */
 };

@@ -116,7 +116,6 @@ static void put_node_warning(const struct tsct_recording *rec, FILE *to, __u32 n
 static void put_warnings(const struct report *r, FILE *to)
 {
 	const struct tsct_recording *rec = r->x.rec;
-	const __u64 damage = tsct_trace_corrupt_count(r->x.trace);
 	__u32 i;
 
 	for (i = 0; i < rec->nr_nodes; i++) {
@@ -155,9 +154,9 @@ static void put_warnings(const struct report *r, FILE *to)
 			fputs("<p class=\"note\">io_uring: " TSCT_IO_URING_TEXT ".</p>\n", to);
 			break;
 		}
-	if (damage)
-		report_print(to, "<p class=\"warn\">The recording is damaged in %llu places; the"
-			     " readable part is shown.</p>\n", damage);
+	if (tsct_trace_corrupt_count(r->x.trace))
+		fputs("<p class=\"warn\">The recording is damaged; the readable part is shown.</p>\n",
+		      to);
 	if (rec->timestamps == TSCT_TIMESTAMPS_OFF)
 		fputs("<p class=\"warn\">The events were recorded without times: all events of"
 		      " a packet have the time of the packet, so times and durations on this"
