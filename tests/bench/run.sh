@@ -194,6 +194,7 @@ span_answers() {	# [MODE]: writes a recording; sets: events
 
 bench_answers() {
 	local events ctl=$out/tools/trace-ctl query="select count(*), sum(tid) from events"
+	local groups='select name, tid, count(*) from events group by name, tid'
 	work=$(mktemp -d "${TMPDIR:-/dev/shm}/tsctrace-answers-XXXXXX")
 	# Two threads that stay on their CPUs; then 20 that change CPU, span and call at random,
 	# which no CPU can predict
@@ -202,13 +203,14 @@ bench_answers() {
 	answer export_perfetto "$ctl" export -q -f perfetto -o "$work/out" "$work/rec"
 	rm "$work/out"
 	answer query_sum "$ctl" query "$work/rec" "$query"
-	answer query_counts "$ctl" query "$work/rec" 'select sum(events) from counts'
+	answer query_groups "$ctl" query "$work/rec" "$groups"
 	answer query_selected "$ctl" query "$work/rec" "select count(*) from events
 		where name = 'job' and thread = 'none' and rel_ns > 1000"
 	if type sqlite3 babeltrace2 >/dev/null 2>&1; then
 		answer sqlite_import "$ctl" query -o "$work/db" "$work/rec" \
 			'select time_ns, tid, name, thread from events'
 		answer sqlite_sum sqlite3 "$work/db" "${query/events/result}"
+		answer sqlite_groups sqlite3 "$work/db" "${groups/events/result}"
 		answer babeltrace2_read babeltrace2 -o dummy "$work/rec"
 	fi
 	rm -r "$work"

@@ -1,23 +1,25 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """
-query_check.py TRACE-CTL DIR SEED
+query_check.py TRACE-CTL DIR SEED SQL-SHIM
 
 Compares the answers of query with the output of dump: each value of each event in `events` and
 in the tables of events; random conditions that narrow what is read; spans and messages, whose ends
-are events; and the database that --output writes. Prints how many events, conditions and messages
-were compared.
+are events; the database that --output writes; and what SQLite itself answers from this database to
+statements on groups of events, some of which query reads event by event, as sql_shim.c shows. Prints
+how many events, conditions, messages and statements were compared.
 """
 import collections
 import json
 import math
+import os
 import random
 import sqlite3
 import subprocess
 import sys
 import tempfile
 
-ctl, recording, seed = sys.argv[1], sys.argv[2], int(sys.argv[3])
+ctl, recording, seed, shim = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
 LEADING = ["time_ns", "rel_ns", "tick", "error_ns", "node", "cpu", "tid", "thread", "pid",
            "process", "channel", "name", "kind"]
 
@@ -148,6 +150,75 @@ for _ in range(60):
     assert got == (want[::-1] if "desc" in order else want), (where, order, len(got), len(want))
     conditions += 1
 
+# --- statements on groups of events ------------------------------------------------------------
+COLUMNS = ["node", "cpu", "tid", "thread", "pid", "process", "channel", "name", "kind"]
+
+
+def time_condition():
+    """A condition on time, and whether a scan in groups can meet it."""
+    column = draw.choice(["time_ns", "rel_ns", "e.rel_ns"])
+    some = [draw.choice(truth)[column.split(".")[-1]] + draw.choice([-1, 0, 1]) for _ in range(2)]
+    low, high = sorted(some)
+    if draw.random() < 0.3:
+        low = draw.choice([low + 0.5, low - 0.5, -1e30, 1e30, -1.5, "'x'", f"'{low}'", "null"])
+    return draw.choice([
+        (f"{column} {draw.choice(list(OPERATORS))} {low}", True),
+        (f"{low} {draw.choice(list(OPERATORS))} {column}", True),
+        (f"{column} between {low} and {high}", True),
+        (f"not {column} > {high}", None),    # SQLite may change it into <=
+        (f"{column} >= {low} and {column} /* < 3 */ < {high}", True),
+        (f"{column} not between {low} and {high}", False),
+        (f"{column} + 0 > {high}", False),
+        (f"({column} > {high} or cpu = 1)", False),
+        (f"({column}, tid) > ({high}, 102)", False),
+        (f"{column} in ({high}, {high - 1})", False),
+        (f"abs({column}) > {high}", False),
+        (f"{column} % 2 = 1", False),
+        (f"{column} is not null", False)])
+
+
+def statement():
+    """A statement, whether its rows are ordered, and whether it is answered in groups."""
+    table = draw.choice(["events", "EVENTS"] + [name for name in ("job", "level", "load", "work")
+                                                if name in by_name])
+    keys = draw.sample(COLUMNS, draw.choice([0, 1, 1, 2, 3]))
+    values = [("count(*)", True), ("count ( * ) as n", True), ("COUNT(*) /* ) */ AS count", True),
+              ("min(rel_ns)", True), ("max(time_ns) - min(time_ns) as took", True),
+              ("max(tid)", True), ("min(name)", True), ("10 * count(*) + 1", True),
+              ("lower('count(*) from e') || count(*)", True), ("count(tid)", False),
+              ("sum(tid)", False), ("count(distinct tid)", False), ("avg(rel_ns)", False),
+              ("count(*) filter (where cpu = 1)", False), ("count(tick)", False),
+              ("sum(count(*)) over ()", False)]
+    chosen = draw.sample(values, draw.choice([1, 1, 2, 3])) + [("count(*) as c", True)]
+    grouped = all(is_grouped for _, is_grouped in chosen)
+    where = []
+    if draw.random() < 0.6:
+        text, is_grouped = time_condition()
+        where.append(text)
+        grouped = is_grouped if grouped else False
+    if draw.random() < 0.4:
+        column = draw.choice(COLUMNS)
+        value = draw.choice(truth)[column] if column != "process" else None
+        where.append(f"{column} is null" if value is None else
+                     f"{column} = {value!r}" if isinstance(value, int) else
+                     "%s %s '%s'" % (column, draw.choice(["=", "like", ">=", "<>" if where else
+                                                          "in ('a', 'b') or name ="]),
+                                     value.replace("'", "''")))
+    if draw.random() < 0.2:
+        where.append(f"tid in (101, 102, {draw.choice(truth)['tid']})")
+    sql = "select " + ", ".join(keys + [text for text, _ in chosen]) + f" from {table} as e"
+    sql += (" where " + " and ".join(where)) if where else ""
+    sql += (" group by " + ", ".join(keys)) if keys else ""
+    sql += " having count(*) > 1" if keys and draw.random() < 0.2 else ""
+    ordered = draw.random() < 0.4
+    sql += (" order by " + ", ".join(keys + ["c"]) + draw.choice(["", " desc"])) if ordered else ""
+    sql += f" limit {draw.randrange(5)} offset 1" if ordered and draw.random() < 0.5 else ""
+    if keys and grouped and not where and draw.random() < 0.2:
+        sql = f" -- 'one \nselect DISTINCT {', '.join(keys)} from {table} e;"
+        ordered = False
+    return sql, ordered, grouped
+
+
 # The options that filter
 middle = truth[len(truth) // 2]
 for options, test in (
@@ -232,4 +303,25 @@ with tempfile.TemporaryDirectory() as folder:
                 beyond = isinstance(value, int) and abs(value) > 1 << 53
                 value = str(value) if beyond and not isinstance(row[key], int) else value
                 assert equal(row[key], value), (name, key, value, row)
-print(compared, "events,", conditions, "conditions,", len(messages), "messages")
+
+    # --- statements on groups ------------------------------------------------------------------
+    for number_of in range(40):
+        sql, ordered, grouped = statement()
+        log = f"{folder}/sql"
+        os.environ.update(LD_PRELOAD=shim, SQL_SHIM=log)
+        live = query(sql)
+        del os.environ["LD_PRELOAD"]
+        view = db.execute(sql)
+        names = [column[0] for column in view.description]
+        want = [tuple(str(v) if isinstance(v, int) and abs(v) > 1 << 53 else v for v in row)
+                for row in view]
+        got = [tuple(row.values()) for row in live]
+        assert all(list(row) == names for row in live), (sql, names, live[:1])
+        if not ordered:
+            got.sort(key=repr)
+            want.sort(key=repr)
+        assert got == want, (sql, got[:3], want[:3], len(got), len(want))
+        assert grouped is None or grouped == (' grouped"' in open(log).read()), (sql, grouped)
+        os.remove(log)
+print(compared, "events,", conditions, "conditions,", len(messages), "messages,", number_of + 1,
+      "statements")

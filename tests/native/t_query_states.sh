@@ -33,4 +33,5 @@ shows '{"n":0}'
 tid=$("$ctl" query --csv "$work/all" "select tid from states where thread = 'sleep' limit 1" | tail -n 1)
 run 0 query --csv --tid "$tid" "$work/all" 'select distinct tid from states'
 [ "$(tail -n +2 "$work/out")" = "$tid" ] || fail "--tid"
-checked=$(python3 "$here/query_check.py" "$ctl" "$work/all" 2 2>&1) || fail "${checked: -500}"
+checked=$(python3 "$here/query_check.py" "$ctl" "$work/all" 2 \
+	"$helpers/sql_shim.so" 2>&1) || fail "${checked: -500}"

@@ -28,6 +28,7 @@ struct query_job {
 	bool json, csv, quiet;
 	struct output_file to;
 	long long rows;			/* number of rows written to the database */
+	sqlite3_stmt *as_written;	/* NULL: no query */
 };
 
 /* ---- options ----------------------------------------------------------- */
@@ -97,8 +98,7 @@ static const struct argp argp = {
 
 /* ---- words of a query -------------------------------------------------- */
 
-/* Returns the address of the first character after blanks and comments. */
-static const char *skip_blanks(const char *at)
+const char *query_skip_blanks(const char *at)
 {
 	const char *end;
 
@@ -124,7 +124,7 @@ static const char *next_word(const char **at, char word[WORD_MAX])
 	const char *from, *end;
 	char quote;
 
-	for (*at = skip_blanks(*at); **at; *at = skip_blanks(*at + 1)) {
+	for (*at = query_skip_blanks(*at); **at; *at = query_skip_blanks(*at + 1)) {
 		from = *at;
 		quote = *from == '[' ? ']' : *from;
 		if (quote == '"' || quote == '\'' || quote == '`' || quote == ']') {
@@ -250,16 +250,22 @@ static int print_sql_error(struct query_job *j)
 static int authorize(void *arg, int action, const char *a, const char *b, const char *,
 		     const char *)
 {
-	const struct query *q = arg;
+	struct query *q = arg;
 
 	if (q->declares)
 		return SQLITE_OK;
 	switch (action) {
 	case SQLITE_SELECT:
+		q->selects++;
+		return SQLITE_OK;
 	case SQLITE_READ:
+		q->needs_events |= !query_groups_have(b);
+		return SQLITE_OK;
 	case SQLITE_RECURSIVE:
+		q->needs_events = true;
 		return SQLITE_OK;
 	case SQLITE_FUNCTION:
+		q->needs_events |= !query_groups_allow(b);
 		return strcasecmp(b, "load_extension") && strcasecmp(b, "fts3_tokenizer") ?
 			SQLITE_OK : SQLITE_DENY;
 	case SQLITE_PRAGMA:
@@ -284,8 +290,9 @@ static int use_tables(struct query_job *j)
 }
 
 /* Compiles the query. Returns EXIT_DONE, or prints an error and returns the exit status. */
-static int prepare(struct query_job *j, sqlite3_stmt **ret)
+static int prepare(struct query_job *j)
 {
+	sqlite3_stmt **ret = &j->as_written;
 	const char *tail = "";
 	int err;
 
@@ -304,7 +311,7 @@ static int prepare(struct query_job *j, sqlite3_stmt **ret)
 				" VALUES and EXPLAIN are permitted");
 	if (err)
 		return print_sql_error(j);
-	for (tail = skip_blanks(tail); *tail == ';'; tail = skip_blanks(tail + 1))
+	for (tail = query_skip_blanks(tail); *tail == ';'; tail = query_skip_blanks(tail + 1))
 		;
 	if (!*ret)
 		return ctl_fail(EXIT_USAGE, "the query is empty");
@@ -409,7 +416,7 @@ static int store_table(void *arg, const char *name, const struct query_type *typ
 		return err == -EINTR ? SQLITE_INTERRUPT : SQLITE_NOMEM;
 	err = sqlite3_prepare_v2(s->job->q.db, sql, -1, &stmt, NULL);
 	if (!err)
-		err = query_store(stmt, s->to, name, true, &s->failed);
+		err = query_store(stmt, stmt, s->to, name, true, &s->failed);
 	sqlite3_finalize(stmt);
 	return err == SQLITE_DONE && !s->failed ? 0 : err ?: SQLITE_ERROR;
 }
@@ -442,7 +449,7 @@ static int store_rows(struct query_job *j, sqlite3 *to, sqlite3_stmt *stmt)
 	s.failed = sqlite3_exec(to, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN",
 				NULL, NULL, NULL);
 	if (!s.failed)
-		err = stmt ? query_store(stmt, to, "result", false, &s.failed) :
+		err = stmt ? query_store(stmt, j->as_written, to, "result", false, &s.failed) :
 			query_table_each(&j->q, store_table, &s) ?: SQLITE_DONE;
 	j->rows = sqlite3_total_changes64(to);
 	if (!stmt && !s.failed && err == SQLITE_DONE)
@@ -489,7 +496,7 @@ static int print(struct query_job *j, sqlite3_stmt *stmt)
 {
 	int err;
 
-	err = query_print(stmt, j->q.exact ? QUERY_EXACT : j->json ? QUERY_JSON :
+	err = query_print(stmt, j->as_written, j->q.exact ? QUERY_EXACT : j->json ? QUERY_JSON :
 			  j->csv ? QUERY_CSV : QUERY_TABLE, &j->q.progress);
 	if (fflush(stdout) || ferror(stdout))
 		return EXIT_FAILED;
@@ -573,7 +580,7 @@ static int print_missing(const struct query *q)
 
 static int run(struct query_job *j)
 {
-	sqlite3_stmt *stmt = NULL;
+	sqlite3_stmt *stmt = NULL, *grouped = NULL;
 	char why[256];
 	int ret;
 
@@ -589,10 +596,14 @@ static int run(struct query_job *j)
 	progress_begin(&j->q.progress, j->quiet);
 	if (!j->sql && !j->output)
 		j->sql = "SELECT * FROM tables";
-	ret = j->sql ? prepare(j, &stmt) : EXIT_DONE;
+	ret = j->sql ? prepare(j) : EXIT_DONE;
+	if (j->sql && ret == EXIT_DONE)
+		grouped = query_group_statement(&j->q, j->sql);
+	stmt = grouped ?: j->as_written;
 	if (ret == EXIT_DONE)
 		ret = j->output ? store(j, stmt) : print(j, stmt);
-	sqlite3_finalize(stmt);
+	sqlite3_finalize(grouped);
+	sqlite3_finalize(j->as_written);
 	return ret == EXIT_DONE ? print_missing(&j->q) : ret;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * trace-ctl query: SQL over a recording, by SQLite. Tables of events are virtual tables that
- * read the stream files in place (query_events.c, by query_scan.c). All other tables are
- * temporary tables of SQLite, which are filled when a query names them: descriptions of the
- * recording (query_tables.c), numbers of events (query_counts.c), spans, messages and states
+ * read the stream files in place (query_events.c, by query_scan.c), event by event or in groups
+ * (query_groups.c). All other tables are temporary tables of SQLite, which are filled when a query
+ * names them: descriptions of the recording (query_tables.c), spans, messages and states
  * (query_spans.c).
  */
 #ifndef QUERY_H
@@ -45,6 +45,11 @@ struct query {
 	sqlite3 *db;
 	bool declares;	/* flag: SQLite is reading a table's declaration, not the query */
 	struct tsct_text columns;	/* names of all used tables' columns, each with a NUL */
+	/* of the statement as written: number of its SELECTs; flag: it uses columns or functions
+	 * that need each event */
+	__u32 selects;
+	bool needs_events;
+	__u32 times;	/* number of conditions on time that a scan in groups must meet itself */
 	/* hashes of damage reports, each of which is printed once even if a file is read again */
 	struct tsct_index damage;
 
@@ -96,7 +101,7 @@ enum query_walk { QUERY_NO_WALK, QUERY_SPANS, QUERY_CALLS, QUERY_STATES, QUERY_M
 
 /* Fill a table. Errors are stored in r->err. */
 void query_fill_walk(struct query_rows *r, enum query_walk kind);
-void query_fill_counts(struct query_rows *r);	/* query_counts.c */
+void query_fill_counts(struct query_rows *r);	/* query_groups.c */
 
 /* ---- tables of events: query_events.c ---------------------------------- */
 
@@ -106,10 +111,29 @@ void query_fill_counts(struct query_rows *r);	/* query_counts.c */
 	" cpu INTEGER, tid INTEGER, thread TEXT, pid INTEGER, process TEXT," \
 	" channel TEXT, name TEXT, kind TEXT"
 
-/* Registers the virtual table @name, with the events of @types. @all: the table is `events`.
- * Returns 0 or -ENOMEM. */
+/* Kind of a table of events: `events`; the events of one name; or events in groups */
+enum query_events { QUERY_ALL, QUERY_NAME, QUERY_GROUPS };
+
+/* Registers the virtual table @name, with the events of @types. Returns 0 or -ENOMEM. */
 int query_events_register(struct query *q, const char *name, const struct query_type *types,
-			  __u32 nr, bool all);
+			  __u32 nr, enum query_events kind);
+
+/* Registers the table "@name grouped", for the events of table @name. Returns 0 or -errno. */
+int query_table_group(struct query *q, const char *name);
+
+/* The thread that has an ID from tick `from` to tick `until` */
+struct query_thread {
+	__u64 from, until;
+	__u32 node, tid;
+	const struct tsct_identity_thread *thread, *process;	/* NULL: unknown */
+};
+#define QUERY_THREADS_KEPT	64
+
+/* Finds the thread of an event, and its process. @kept: threads found last, by the low bits of
+ * their IDs; at first all 0 */
+const struct query_thread *query_thread_find(struct query *q,
+					     struct query_thread kept[QUERY_THREADS_KEPT],
+					     const struct tsct_trace_event *e);
 
 /* Replaces @text by the fields of an event, as a JSON object with a NUL. Returns the
  * object's length; 0: out of memory. */
@@ -201,6 +225,42 @@ int query_scan_next(struct query_scan *scan);
 /* Returns the threads of the recording. The first call reads them. */
 const struct tsct_identity *query_identity(struct query *q);
 
+/* ---- events in groups: query_groups.c ---------------------------------- */
+
+/* Which numbers of events make a group: each is a mask, 0 or all bits. who: also the states (names)
+ * of the thread and its process */
+struct query_group_key {
+	__u32 class, id, location, tid;
+	bool who;
+};
+
+struct query_group {
+	struct tsct_trace_event event;	/* an event of the group, without its fields */
+	__u64 events, first, last;	/* number; first and last tick */
+};
+
+struct query_groups;
+struct query_groups *query_groups_new(void);
+void query_groups_free(struct query_groups *g);
+
+/* Groups the events of a scan that has begun. Returns 0, -EINTR or -ENOMEM. */
+int query_groups_fill(struct query_groups *g, struct query_scan *scan,
+		      const struct query_group_key *key);
+
+/* Returns group number @at, which may have no event in this scan; NULL: there are no more. */
+const struct query_group *query_groups_at(const struct query_groups *g, __u32 at);
+
+/* Return true if a statement with this column or function may be answered from groups. */
+bool query_groups_have(const char *column);
+bool query_groups_allow(const char *function);
+
+/* Compiles a statement that has the same rows as @text, but reads groups. Its columns may have
+ * other names. @text was compiled. Returns NULL if there is no such statement. */
+sqlite3_stmt *query_group_statement(struct query *q, const char *text);
+
+/* Returns the address of the first character after blanks and comments. (cmd_query.c) */
+const char *query_skip_blanks(const char *at);
+
 /* ---- results: query_output.c ------------------------------------------- */
 
 /* QUERY_EXACT: JSON for Python's module json. Numbers are never texts: integers have all digits,
@@ -210,14 +270,15 @@ enum query_form { QUERY_TABLE, QUERY_JSON, QUERY_EXACT, QUERY_CSV };
 /* Writes a real number for QUERY_EXACT. Returns the end of the text. @single: @value is a float */
 char *query_put_exact_real(char *at, double value, bool single);
 
-/* Clears @progress, then writes all rows of @stmt to standard output. Returns SQLITE_DONE, or
- * the error of a step. */
-int query_print(sqlite3_stmt *stmt, enum query_form form, struct progress *progress);
+/* Clears @progress, then writes all rows of @stmt to standard output. @named: statement whose
+ * columns have the names to print. Returns SQLITE_DONE, or the error of a step. */
+int query_print(sqlite3_stmt *stmt, sqlite3_stmt *named, enum query_form form,
+		struct progress *progress);
 
 /* Writes all rows of @stmt to the table @table of the database @to. @typed: keep the columns'
  * types, to which SQLite converts values; else values are unchanged. Returns SQLITE_DONE, or the
  * error of a step; *ret_failed: true if @to caused it. */
-int query_store(sqlite3_stmt *stmt, sqlite3 *to, const char *table, bool typed,
-		bool *ret_failed);
+int query_store(sqlite3_stmt *stmt, sqlite3_stmt *named, sqlite3 *to, const char *table,
+		bool typed, bool *ret_failed);
 
 #endif /* QUERY_H */

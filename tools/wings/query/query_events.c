@@ -4,7 +4,9 @@
  * name has its events, with a column per field. A table is registered when a query names it.
  *
  * Conditions on time, CPU, node, thread, name and kind narrow the scan. A scan may return more
- * events than the conditions select, but never fewer: SQLite compares each row again.
+ * events than the conditions select, but never fewer: SQLite compares each row again. Tables of
+ * events in groups (query_groups.c) have no values of times: their scan meets all conditions on
+ * time itself.
  */
 #include <errno.h>
 #include <math.h>
@@ -19,34 +21,33 @@
 #include "query.h"
 
 enum { TIME_NS, REL_NS, TICK, ERROR_NS, NODE, CPU, TID, THREAD, PID, PROCESS, CHANNEL, NAME,
-       KIND, FIELDS };	/* FIELDS: column `fields`, or the column of the first field */
+       KIND, FIELDS,	/* FIELDS: column `fields`, or the column of the first field */
+       EVENTS = FIELDS, FIRST_NS, LAST_NS, FIRST_REL_NS, LAST_REL_NS };	/* of groups */
+#define OF_GROUPS	", events INTEGER, first_ns INTEGER, last_ns INTEGER," \
+	" first_rel_ns INTEGER, last_rel_ns INTEGER"
 
 #define COLUMNS_MAX	1900	/* SQLite allows 2000 */
 #define NEEDLESS	(1 << 20)	/* cost of a scan of all events */
-#define THREADS_KEPT	64
+#define OMITTED_MAX	16	/* number of conditions that SQLite leaves to a table */
 
 struct events_table {
 	sqlite3_vtab base;
 	struct query *q;
-	bool all;			/* the table is `events` */
+	enum query_events kind;
 	struct query_columns columns;
 	__u32 **numbers;		/* see struct query_scan */
-};
-
-/* The thread that has an ID from tick `from` to tick `until` */
-struct thread_at {
-	__u64 from, until;
-	__u32 node, tid;
-	const struct tsct_identity_thread *thread, *process;	/* NULL: unknown */
 };
 
 struct events_cursor {
 	sqlite3_vtab_cursor base;
 	struct query_scan scan;
+	const struct tsct_trace_event *event;	/* the current row's, or one of its group */
 	bool at_end;
+	struct query_groups *groups;		/* NULL: each row is an event */
+	__u32 group;				/* number of the group */
 	struct tsct_error_cursor error_at;
 	struct tsct_text text;		/* buffer for the text of a value, which SQLite copies */
-	struct thread_at threads[THREADS_KEPT];	/* by the low bits of the tid */
+	struct query_thread threads[QUERY_THREADS_KEPT];
 };
 
 static const char *const leading[] = {
@@ -183,7 +184,7 @@ struct source {
 	struct query *q;
 	const struct query_type *types;
 	__u32 nr;
-	bool all;
+	enum query_events kind;
 };
 
 __u32 **query_numbers_make(const struct query *q, const struct query_type *types, __u32 nr)
@@ -221,7 +222,8 @@ static int declare(sqlite3 *db, const struct events_table *t)
 	__u32 i;
 	int err;
 
-	tsct_text_print(&sql, "CREATE TABLE x(" QUERY_LEADING "%s", t->all ? ", fields TEXT" : "");
+	tsct_text_print(&sql, "CREATE TABLE x(" QUERY_LEADING "%s", t->kind == QUERY_ALL ?
+			", fields TEXT" : t->kind == QUERY_GROUPS ? OF_GROUPS : "");
 	for (i = 0; i < t->columns.nr; i++)
 		tsct_text_print(&sql, ", \"%s\" %s", t->columns.all[i].name,
 				query_column_type(&t->columns.all[i]));
@@ -232,7 +234,7 @@ static int declare(sqlite3 *db, const struct events_table *t)
 	free(sql.at);
 	for (i = 0; i < FIELDS; i++)
 		tsct_text_add(&t->q->columns, leading[i], strlen(leading[i]) + 1);
-	if (t->all)
+	if (t->kind == QUERY_ALL)
 		tsct_text_add(&t->q->columns, "fields", sizeof("fields"));
 	for (i = 0; i < t->columns.nr; i++)
 		tsct_text_add(&t->q->columns, t->columns.all[i].name,
@@ -260,10 +262,10 @@ static int events_connect(sqlite3 *db, void *arg, int, const char *const *argv,
 	if (!t)
 		return SQLITE_NOMEM;
 	t->q = source->q;
-	t->all = source->all;
+	t->kind = source->kind;
 	t->numbers = query_numbers_make(t->q, source->types, source->nr);
 	err = t->numbers ? 0 : -ENOMEM;
-	if (!err && !t->all)
+	if (!err && t->kind == QUERY_NAME)
 		err = query_columns_make(&t->columns, source->types, source->nr);
 	if (err == -E2BIG)
 		*err_text = sqlite3_mprintf("%s: the events of this name have more than %d fields;"
@@ -311,10 +313,14 @@ static bool is_usable(sqlite3_index_info *info, int i, bool *ret_reads_less)
 	return false;
 }
 
-/* Makes the plan: a text with two characters, column and operator, for each value. */
-static int events_best_index(sqlite3_vtab *, sqlite3_index_info *info)
+/* Makes the plan: a text with two characters, column and operator, for each value; and a number:
+ * of a table of groups, the used columns; else whether the order of time is required. */
+static int events_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 {
+	const struct events_table *t = (const struct events_table *)base;
+	const bool grouped = t->kind == QUERY_GROUPS;
 	double cost = NEEDLESS, rows = NEEDLESS, part;
+	__u32 times = 0;
 	bool reads_less;
 	char *plan;
 	int i, nr = 0;
@@ -328,6 +334,11 @@ static int events_best_index(sqlite3_vtab *, sqlite3_index_info *info)
 		plan[2 * nr] = (char)('a' + info->aConstraint[i].iColumn);
 		plan[2 * nr + 1] = (char)info->aConstraint[i].op;
 		info->aConstraintUsage[i].argvIndex = ++nr;
+		if (grouped && info->aConstraint[i].iColumn <= REL_NS && i < OMITTED_MAX &&
+		    !sqlite3_vtab_in(info, i, -1)) {
+			info->aConstraintUsage[i].omit = 1;
+			times++;
+		}
 		part = info->aConstraint[i].op == SQLITE_INDEX_CONSTRAINT_EQ ? 10 : 4;
 		rows /= part;
 		cost /= reads_less ? part : 1;
@@ -337,10 +348,24 @@ static int events_best_index(sqlite3_vtab *, sqlite3_index_info *info)
 	info->needToFreeIdxStr = 1;
 	info->estimatedCost = cost;
 	info->estimatedRows = (sqlite3_int64)rows + 1;
+	if (grouped) {
+		info->idxNum = (int)info->colUsed;
+		return times == t->q->times ? SQLITE_OK : SQLITE_CONSTRAINT;
+	}
 	if (info->nOrderBy == 1 && !info->aOrderBy[0].desc && info->aOrderBy[0].iColumn >= 0 &&
 	    info->aOrderBy[0].iColumn <= TICK)
 		info->orderByConsumed = info->idxNum = 1;
 	return SQLITE_OK;
+}
+
+/* Narrows the range of ticks by a condition whose value is beyond all times. @before: it is earlier
+ * than all of them */
+static void want_beyond(struct query_want *want, int op, bool before)
+{
+	const bool later = op == SQLITE_INDEX_CONSTRAINT_GT || op == SQLITE_INDEX_CONSTRAINT_GE;
+
+	if (op == SQLITE_INDEX_CONSTRAINT_EQ || later != before)
+		want->from = ~0ULL;
 }
 
 /* Narrows the range of ticks by a condition @column @op @value. */
@@ -357,7 +382,7 @@ static void want_time(const struct query *q, struct query_want *want, int column
 		until = value < 0 ? 0 : (__u64)value + 1;
 	} else {
 		if (column == REL_NS && __builtin_add_overflow(value, q->begin_ns, &ns))
-			return;		/* SQLite itself compares such values */
+			return want_beyond(want, op, value < 0);
 		from = tsct_recording_tick_at(q->rec, ns);
 		if (ns < INT64_MAX)
 			until = tsct_recording_tick_at(q->rec, ns + 1);
@@ -373,6 +398,33 @@ static void want_time(const struct query *q, struct query_want *want, int column
 	}
 }
 
+/* The same for a value of any type, as SQLite compares it with an integer. A tick beyond 2^63 is a
+ * text. */
+static void want_time_value(const struct query *q, struct query_want *want, int column, int op,
+			    sqlite3_value *value)
+{
+	const int type = column == TICK ? sqlite3_value_type(value) :
+		sqlite3_value_numeric_type(value);
+	const double real = sqlite3_value_double(value), whole = floor(real);
+
+	if (type == SQLITE_INTEGER)
+		return want_time(q, want, column, op, sqlite3_value_int64(value));
+	if (type == SQLITE_NULL)
+		want->from = ~0ULL;
+	else if (type != SQLITE_FLOAT && column != TICK)
+		want_beyond(want, op, false);	/* a text is larger than each number */
+	if (type != SQLITE_FLOAT)
+		return;
+	if (whole >= 0x1p63 || whole < -0x1p63)
+		return want_beyond(want, op, real < 0);
+	if (whole != real && op == SQLITE_INDEX_CONSTRAINT_EQ)
+		want->from = ~0ULL;
+	else if (whole != real)
+		op = op == SQLITE_INDEX_CONSTRAINT_GE ? SQLITE_INDEX_CONSTRAINT_GT :
+			op == SQLITE_INDEX_CONSTRAINT_LT ? SQLITE_INDEX_CONSTRAINT_LE : op;
+	want_time(q, want, column, op, (sqlite3_int64)whole);
+}
+
 static void want_value(const struct query *q, struct query_want *want, const char plan[2],
 		       sqlite3_value *value)
 {
@@ -385,10 +437,10 @@ static void want_value(const struct query *q, struct query_want *want, const cha
 	if (column >= NODE && column != CPU && column != TID) {
 		if (type == SQLITE_TEXT)
 			*text = (const char *)sqlite3_value_text(value);
+	} else if (column <= TICK) {
+		want_time_value(q, want, column, plan[1], value);
 	} else if (type != SQLITE_INTEGER) {
 		return;
-	} else if (column <= TICK) {
-		want_time(q, want, column, plan[1], sqlite3_value_int64(value));
 	} else if (*number >= 0 && *number != sqlite3_value_int64(value)) {
 		want->from = ~0ULL;	/* no event has two numbers */
 	} else {
@@ -416,6 +468,10 @@ static int events_open(sqlite3_vtab *base, sqlite3_vtab_cursor **ret)
 
 	if (!c)
 		return SQLITE_NOMEM;
+	if (t->kind == QUERY_GROUPS && !(c->groups = query_groups_new())) {
+		free(c);
+		return SQLITE_NOMEM;
+	}
 	query_scan_init(&c->scan, t->q, t->numbers);
 	*ret = &c->base;
 	return SQLITE_OK;
@@ -426,36 +482,74 @@ static int events_close(sqlite3_vtab_cursor *base)
 	struct events_cursor *c = (struct events_cursor *)base;
 
 	query_scan_free(&c->scan);
+	query_groups_free(c->groups);
 	free(c->text.at);
 	free(c);
+	return SQLITE_OK;
+}
+
+static int sqlite_error(int err)
+{
+	return err >= 0 ? SQLITE_OK : err == -EINTR ? SQLITE_INTERRUPT : SQLITE_NOMEM;
+}
+
+/* Moves to the first group from number @at on that has events. */
+static int move_to_group(struct events_cursor *c, __u32 at)
+{
+	const struct query_group *group;
+
+	while ((group = query_groups_at(c->groups, at)) && !group->events)
+		at++;
+	c->group = at;
+	c->at_end = !group;
+	c->event = group ? &group->event : NULL;
 	return SQLITE_OK;
 }
 
 static int events_next(sqlite3_vtab_cursor *base)
 {
 	struct events_cursor *c = (struct events_cursor *)base;
-	const int ret = query_scan_next(&c->scan);
+	int ret;
 
+	if (c->groups)
+		return move_to_group(c, c->group + 1);
+	ret = query_scan_next(&c->scan);
 	c->at_end = ret <= 0;
-	return ret >= 0 ? SQLITE_OK : ret == -EINTR ? SQLITE_INTERRUPT : SQLITE_NOMEM;
+	c->event = &c->scan.s->event;
+	return sqlite_error(ret);
 }
 
-static int events_filter(sqlite3_vtab_cursor *base, int ordered, const char *plan, int argc,
+/* Makes the groups, which have one value in each used column. @used: a bit for each column */
+static int make_groups(struct events_cursor *c, int used)
+{
+	const int type = 1 << NAME | 1 << KIND, place = 1 << NODE | 1 << CPU,
+		who = 1 << THREAD | 1 << PID | 1 << PROCESS;
+	const struct query_group_key key = {
+		.class = used & (type | 1 << CHANNEL) ? ~0U : 0, .id = used & type ? ~0U : 0,
+		.location = used & place ? ~0U : 0, .tid = used & 1 << TID ? ~0U : 0,
+		.who = used & who,
+	};
+	const int err = query_groups_fill(c->groups, &c->scan, &key);
+
+	return err ? sqlite_error(err) : move_to_group(c, 0);
+}
+
+static int events_filter(sqlite3_vtab_cursor *base, int number, const char *plan, int argc,
 			 sqlite3_value **argv)
 {
 	struct events_cursor *c = (struct events_cursor *)base;
 	const struct query *q = c->scan.q;
 	struct query_want want;
-	int i, ret;
+	int i, err;
 
 	query_want_selected(q, &want);
-	want.ordered = ordered;
+	want.ordered = !c->groups && number;
 	for (i = 0; i < argc; i++)
 		want_value(q, &want, &plan[2 * i], argv[i]);
-	ret = query_scan_begin(&c->scan, &want);
-	if (ret)
-		return ret == -EINTR ? SQLITE_INTERRUPT : SQLITE_NOMEM;
-	return events_next(base);
+	err = query_scan_begin(&c->scan, &want);
+	if (err)
+		return sqlite_error(err);
+	return c->groups ? make_groups(c, number) : events_next(base);
 }
 
 static int events_eof(sqlite3_vtab_cursor *base)
@@ -463,15 +557,17 @@ static int events_eof(sqlite3_vtab_cursor *base)
 	return ((struct events_cursor *)base)->at_end;
 }
 
-/* The row ID is the event's place in the recording, which is equal in all scans: SQLite joins
- * the parts of an OR by row ID. */
+/* The row ID is the event's place in the recording, or the number of the group, which are equal in
+ * all scans: SQLite joins the parts of an OR by row ID. */
 static int events_row(sqlite3_vtab_cursor *base, sqlite3_int64 *ret)
 {
-	const struct query_scan *scan = &((struct events_cursor *)base)->scan;
+	const struct events_cursor *c = (const struct events_cursor *)base;
+	const struct query_scan *scan = &c->scan;
 	const struct tsct_recording *rec = scan->q->rec;
 
-	*ret = (sqlite3_int64)((scan->s->event.offset * rec->nr_streams + scan->s->class) *
-			       rec->nr_locations + scan->s->location);
+	*ret = c->groups ? c->group :
+		(sqlite3_int64)((scan->s->event.offset * rec->nr_streams + scan->s->class) *
+				rec->nr_locations + scan->s->location);
 	return SQLITE_OK;
 }
 
@@ -609,18 +705,18 @@ size_t query_fields(struct tsct_text *text, const struct query *q,
 	return text->len;
 }
 
-/* Finds the event's thread, and the thread's process. */
-static const struct thread_at *find_thread(struct events_cursor *c)
+const struct query_thread *query_thread_find(struct query *q,
+					     struct query_thread kept[QUERY_THREADS_KEPT],
+					     const struct tsct_trace_event *e)
 {
-	const struct tsct_trace_event *e = &c->scan.s->event;
-	const struct tsct_identity *all = query_identity(c->scan.q);
-	struct thread_at *k = &c->threads[e->tid % THREADS_KEPT];
+	const struct tsct_identity *all = query_identity(q);
+	struct query_thread *k = &kept[e->tid % QUERY_THREADS_KEPT];
 	const __u64 tick = e->tick;
 	__u64 until;
 
 	if (k->tid == e->tid && k->node == e->node && tick >= k->from && tick <= k->until)
 		return k;
-	*k = (struct thread_at) { .node = e->node, .tid = e->tid, .from = tick, .until = tick };
+	*k = (struct query_thread) { .node = e->node, .tid = e->tid, .from = tick, .until = tick };
 	if (!e->tid)
 		return k;
 	k->thread = tsct_identity_find(all, e->node, e->tid, tick);
@@ -635,7 +731,7 @@ static const struct thread_at *find_thread(struct events_cursor *c)
 
 static void put_who(sqlite3_context *to, struct events_cursor *c, int column)
 {
-	const struct thread_at *k = find_thread(c);
+	const struct query_thread *k = query_thread_find(c->scan.q, c->threads, c->event);
 	const struct tsct_identity_thread *of = column == PROCESS ? k->process : k->thread;
 
 	if (column == PID) {
@@ -646,22 +742,47 @@ static void put_who(sqlite3_context *to, struct events_cursor *c, int column)
 	}
 }
 
+static __s64 rel_ns(const struct query *q, __u64 tick)
+{
+	return (__s64)((__u64)tsct_clock_params_ns(&q->rec->real, tick) - (__u64)q->begin_ns);
+}
+
+/* Returns to SQLite a value of a group, which no single event has. */
+static int put_group(sqlite3_context *to, const struct events_cursor *c, int column)
+{
+	const struct query_group *group = query_groups_at(c->groups, c->group);
+	const struct query *q = c->scan.q;
+	const __u64 tick = column == FIRST_NS || column == FIRST_REL_NS ? group->first :
+		group->last;
+
+	if (column == EVENTS)
+		put_unsigned(to, group->events);
+	else if (column == FIRST_NS || column == LAST_NS)
+		sqlite3_result_int64(to, tsct_clock_params_ns(&q->rec->real, tick));
+	else if (column > EVENTS)
+		sqlite3_result_int64(to, rel_ns(q, tick));
+	else	/* a group has no time */
+		sqlite3_result_error_code(to, SQLITE_MISUSE);
+	return SQLITE_OK;
+}
+
 static int events_column(sqlite3_vtab_cursor *base, sqlite3_context *to, int column)
 {
 	struct events_cursor *c = (struct events_cursor *)base;
 	const struct events_table *t = (const struct events_table *)base->pVtab;
-	const struct tsct_trace_event *e = &c->scan.s->event;
+	const struct tsct_trace_event *e = c->event;
 	const struct tsct_recording *rec = t->q->rec;
 	__u64 error;
 	size_t len;
 
+	if (c->groups && (column <= ERROR_NS || column >= EVENTS))
+		return put_group(to, c, column);
 	switch (column) {
 	case TIME_NS:
 		sqlite3_result_int64(to, tsct_clock_params_ns(&rec->real, e->tick));
 		break;
 	case REL_NS:
-		sqlite3_result_int64(to, (__s64)((__u64)tsct_clock_params_ns(&rec->real, e->tick) -
-						 (__u64)t->q->begin_ns));
+		sqlite3_result_int64(to, rel_ns(t->q, e->tick));
 		break;
 	case TICK: put_unsigned(to, e->tick); break;
 	case ERROR_NS:
@@ -680,12 +801,12 @@ static int events_column(sqlite3_vtab_cursor *base, sqlite3_context *to, int col
 	case NAME: put_name(to, &c->text, e->def->name); break;
 	case KIND: put_name(to, &c->text, tsct_kind_names[e->def->kind]); break;
 	default:
-		len = t->all ? query_fields(&c->text, t->q, e) : 0;
+		len = t->kind == QUERY_ALL ? query_fields(&c->text, t->q, e) : 0;
 		if (len)
 			sqlite3_result_text(to, c->text.at, (int)len, SQLITE_TRANSIENT);
-		if (t->all && !len)
+		if (t->kind == QUERY_ALL && !len)
 			sqlite3_result_error_nomem(to);
-		else if (!t->all)
+		else if (t->kind == QUERY_NAME)
 			put_field(to, c, &t->columns.layouts[t->numbers[e->stream]
 				  [c->scan.s->id - TSCT_ID_FIRST] - 1], (__u32)column - FIELDS);
 	}
@@ -701,12 +822,12 @@ static const sqlite3_module events_module = {
 };
 
 int query_events_register(struct query *q, const char *name, const struct query_type *types,
-			  __u32 nr, bool all)
+			  __u32 nr, enum query_events kind)
 {
 	struct source *source = malloc(sizeof(*source));
 
 	if (!source)
 		return -ENOMEM;
-	*source = (struct source) { .q = q, .types = types, .nr = nr, .all = all };
+	*source = (struct source) { .q = q, .types = types, .nr = nr, .kind = kind };
 	return sqlite3_create_module_v2(q->db, name, &events_module, source, free) ? -ENOMEM : 0;
 }

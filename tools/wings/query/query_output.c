@@ -280,11 +280,12 @@ static void write_text(struct tsct_text *text, struct progress *progress)
 	text->len = 0;
 }
 
-int query_print(sqlite3_stmt *stmt, enum query_form form, struct progress *progress)
+int query_print(sqlite3_stmt *stmt, sqlite3_stmt *named, enum query_form form,
+		struct progress *progress)
 {
 	const int nr = sqlite3_column_count(stmt);
 	struct aligned a = { .nr = nr, .width = calloc((size_t)nr + 1, sizeof(int)) };
-	char **names = unique_names(stmt);
+	char **names = unique_names(named);
 	struct tsct_text text = { .failed = !a.width || !names };
 	int i, ret = SQLITE_NOMEM;
 
@@ -348,10 +349,11 @@ static sqlite3_stmt *make_table(sqlite3_stmt *stmt, sqlite3 *to, const char *tab
 	return insert;
 }
 
-int query_store(sqlite3_stmt *stmt, sqlite3 *to, const char *table, bool typed, bool *ret_failed)
+int query_store(sqlite3_stmt *stmt, sqlite3_stmt *named, sqlite3 *to, const char *table,
+		bool typed, bool *ret_failed)
 {
 	const int nr = sqlite3_column_count(stmt);
-	char **names = unique_names(stmt);
+	char **names = unique_names(named);
 	sqlite3_stmt *insert = names ? make_table(stmt, to, table, names, typed) : NULL;
 	int i, ret = SQLITE_NOMEM;
 

@@ -482,8 +482,21 @@ int query_table_use(struct query *q, const char *name)
 		return fill_described(q, d);
 	}
 	if (d)
-		return query_events_register(q, name, q->types, q->nr_types, true);
+		return query_events_register(q, name, q->types, q->nr_types, QUERY_ALL);
 	nr = find_types(q, name, &types);
-	err = nr ? query_events_register(q, name, types, nr, false) : -ENOENT;
+	err = nr ? query_events_register(q, name, types, nr, QUERY_NAME) : -ENOENT;
+	return err;
+}
+
+int query_table_group(struct query *q, const char *name)
+{
+	const struct described *d = find_described(name);
+	const struct query_type *types = q->types;
+	const __u32 nr = d ? q->nr_types : find_types(q, name, &types);
+	char *grouped = d && (d->fill || d->walk) ? NULL : sqlite3_mprintf("%s grouped", name);
+	int err = !grouped || !nr ? -ENOENT :
+		query_events_register(q, grouped, types, nr, QUERY_GROUPS);
+
+	sqlite3_free(grouped);
 	return err;
 }
