@@ -607,6 +607,19 @@ __u64 tsct_trace_bytes(const struct tsct_trace *t)
 	return sum;
 }
 
+__u64 tsct_trace_file_bytes(const struct tsct_trace *t)
+{
+	struct stat st;
+	__u64 sum = 0;
+	__u32 i;
+
+	for (i = 0; i < t->nr_streams; i++)
+		if (t->streams[i].class < t->rec.nr_streams &&
+		    !fstatat(t->file.dirfd, t->streams[i].name, &st, 0))
+			sum += (__u64)st.st_size;
+	return sum;
+}
+
 __u64 tsct_trace_event_bytes(const struct tsct_trace *t)
 {
 	return t->first ? t->first->pos + t->first->at - t->first->event.offset : 0;

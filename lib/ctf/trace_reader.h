@@ -15,6 +15,9 @@ typedef void tsct_trace_report(void *arg, const char *sentence);
 /* Returns the size of all packets of channels that were read so far, bytes. */
 __u64 tsct_trace_bytes(const struct tsct_trace *trace);
 
+/* Returns the size of the stream files of all channels, bytes. */
+__u64 tsct_trace_file_bytes(const struct tsct_trace *trace);
+
 /* Returns the size of the last returned event in its stream file, bytes; 0: no event. */
 __u64 tsct_trace_event_bytes(const struct tsct_trace *trace);
 

@@ -213,3 +213,30 @@ shows '^utc  *for a part of the time, no bound of the times is known$'
 run 3 stat --json "$work/broken"
 holds "$work/out" 'all(j["clock"][k + "error_ns"] is None for k in ("", "clock_", "utc_"))' \
 	'j["clock"]["event_error_ns"] == {"min": 1501, "median": 1501, "max": 1501, "unknown": 4}'
+
+# --- a part of the time: its events, their rate and sizes; damage elsewhere is not read -----------
+mkdir "$work/window"
+"$helpers/spans" "$work/window" 200000 5
+"$ctl" dump --json "$work/window" >"$work/all"
+run 0 stat --json --all --from +3 --to +4 "$work/window"
+python3 - "$work/all" "$work/out" <<'END' || fail "a part of the time"
+import collections, json, sys
+all_events = [e for e in map(json.loads, open(sys.argv[1])) if 3e9 <= e["rel_ns"] < 4e9]
+stat = json.load(open(sys.argv[2]))
+want = collections.Counter((e["event"], e["kind"]) for e in all_events)
+got = {(e["event"], e["kind"]): e for e in stat["by_event"] if e["events"]}
+assert {k: e["events"] for k, e in got.items()} == want and sum(want.values()) > 1000, (want, got)
+assert all(abs(e["per_s"] - e["events"]) < 1e-3 * e["events"] for e in got.values()), got
+assert sum(c["events"] for c in stat["cpus"]) == len(all_events)
+files = stat["files"]
+assert files["payload_bytes"] / len(all_events) < files["bytes_per_event"] < 40, files
+assert files["bytes"] > 1000000, files
+END
+for file in "$work"/window/default_?; do
+	for at in 40000 $(($(stat -c %s "$file") - 40000)); do
+		printf 'XXXXXXXX' | dd of="$file" bs=1 seek="$at" conv=notrunc status=none
+	done
+done
+run 3 stat "$work/window"
+run 0 stat --from +3 --to +4 "$work/window"
+run 0 stat --from +3 --to +4 --json "$work/window"

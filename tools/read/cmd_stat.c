@@ -104,8 +104,23 @@ static int count_init(struct stat_figures *s)
 	return s->by_thread ? stat_states_open(s) : 0;
 }
 
+/* Passes over the packets before the selected time, unless states of threads depend on them. Returns
+ * the tick at which the selected time ends. */
+static __u64 seek_selected(struct stat_figures *s)
+{
+	const struct tsct_selection *selection = &s->selection;
+
+	if (s->states)
+		return UINT64_MAX;
+	if (selection->from_ns != INT64_MIN)
+		tsct_trace_seek(s->trace, tsct_recording_tick_at(s->rec, selection->from_ns));
+	return selection->to_ns == INT64_MAX ? UINT64_MAX :
+		tsct_recording_tick_at(s->rec, selection->to_ns);
+}
+
 static int count_events(struct stat_figures *s)
 {
+	const __u64 until = seek_selected(s);
 	struct tsct_error_cursor cursor = { .piece = 0 };
 	struct last_event *lasts, *last;
 	const struct tsct_trace_event *e;
@@ -117,7 +132,7 @@ static int count_events(struct stat_figures *s)
 		       sizeof(*lasts));
 	if (!lasts)
 		return -ENOMEM;
-	while ((e = tsct_trace_step(s->trace, &ret))) {
+	while ((e = tsct_trace_step(s->trace, &ret)) && e->tick < until) {
 		/* The states of threads are computed from all events, without the filter. */
 		err = s->states ? stat_states_note(s, e) : 0;
 		if (!err && s->filtered && !tsct_selection_has_at(&s->selection, e))
@@ -367,11 +382,11 @@ static void print_head(const struct stat_figures *s)
 static void print_files(const struct stat_figures *s)
 {
 	const struct tsct_recording *rec = s->rec;
-	const __u64 bytes = tsct_trace_bytes(s->trace);
 	char limits[TSCT_PACKET_LIMITS_TEXT_MAX];
 
-	printf("%-10s %" PRIu64 " bytes, %.2f bytes/event, %.2f of it payload",
-	       "files", (uint64_t)bytes, stat_per_event(s, bytes),
+	printf("%-10s %" PRIu64 " bytes, %.2f bytes/%sevent, %.2f of it payload",
+	       "files", (uint64_t)tsct_trace_file_bytes(s->trace),
+	       stat_per_event(s, stat_bytes(s)), s->filtered ? "selected " : "",
 	       stat_per_event(s, s->payload));
 	if (tsct_packet_limits_text(&rec->sync_every, limits))
 		printf("; a packet ends after %s", limits);

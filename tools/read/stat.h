@@ -82,7 +82,11 @@ __u64 stat_unreadable(const struct stat_figures *s);
 /* Returns the largest error bound of a node's times, ns; UINT64_MAX: unknown */
 __u64 stat_error_of(const struct stat_figures *s, __u32 node);
 
-/* Returns @events per second, averaged over the whole recording. */
+/* Returns the size of the counted events in the files, bytes; without a filter, that of the files,
+ * which includes the heads of packets. */
+__u64 stat_bytes(const struct stat_figures *s);
+
+/* Returns @events per second, averaged over the recorded or, with --from or --to, selected time. */
 double stat_per_s(const struct stat_figures *s, __u64 events);
 
 struct stat_event {

@@ -36,9 +36,22 @@ __u64 stat_error_ns(const struct stat_figures *s)
 	return tsct_recording_worst_ns(s->rec, stat_end_of(s));
 }
 
+__u64 stat_bytes(const struct stat_figures *s)
+{
+	__u64 sum = 0;
+	__u32 i;
+
+	for (i = 0; s->filtered && i < s->rec->nr_locations; i++)
+		sum += s->by_location[i].bytes;
+	return s->filtered ? sum : tsct_trace_file_bytes(s->trace);
+}
+
 double stat_per_s(const struct stat_figures *s, __u64 events)
 {
-	__s64 ns = stat_ticks_ns(s, stat_end_of(s) - s->rec->begin);
+	const struct tsct_clock_params *real = &s->rec->real;
+	const __s64 from = max(s->selection.from_ns, tsct_clock_params_ns(real, s->rec->begin)),
+		to = min(s->selection.to_ns, tsct_clock_params_ns(real, stat_end_of(s))),
+		ns = to > from ? to - from : 0;
 
 	return ns > 0 ? (double)events * 1e9 / (double)ns : 0;
 }

@@ -250,9 +250,9 @@ json_t *stat_json(const struct stat_figures *s)
 		"sync_every", (json_int_t)rec->sync_every.events,
 		"sync_every_ns", (json_int_t)rec->sync_every.ns,
 		"sync_every_bytes", (json_int_t)rec->sync_every.bytes,
-		"bytes", (json_int_t)tsct_trace_bytes(s->trace),
+		"bytes", (json_int_t)tsct_trace_file_bytes(s->trace),
 		"payload_bytes", (json_int_t)s->payload,
-		"bytes_per_event", stat_per_event(s, tsct_trace_bytes(s->trace)),
+		"bytes_per_event", stat_per_event(s, stat_bytes(s)),
 		"most_on_tick", tsct_recording_is_untimed(rec) ? json_null() :
 		json_integer((json_int_t)s->max_per_tick));
 	tsct_recording_loss(rec, -1, &loss);

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/base/array.h"
@@ -516,25 +515,19 @@ static int by_name(const void *a, const void *b)
 
 static int open_recording(struct query *q)
 {
-	char name[TSCT_FILE_NAME_MAX];
 	struct query_type type;
-	struct stat st;
 	__u32 i, at;
 
 	q->begin_ns = tsct_clock_params_ns(&q->rec->real, q->rec->begin);
 	q->dirfd = open(q->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (q->dirfd < 0)
 		return -errno;
+	q->total_bytes = tsct_trace_file_bytes(q->trace);
 	q->kinds = calloc(q->rec->nr_streams + 1, sizeof(*q->kinds));
 	for (i = 0; q->kinds && i < q->rec->nr_streams; i++) {
 		q->kinds[i] = tsct_stream_reader_kinds(&q->rec->streams[i]);
 		if (!q->kinds[i])
 			return -ENOMEM;
-		for (at = 0; at < q->rec->nr_locations; at++) {
-			tsct_recording_file(q->rec, i, at, name);
-			if (!fstatat(q->dirfd, name, &st, 0))
-				q->total_bytes += (__u64)st.st_size;
-		}
 		for (at = 0; at < q->rec->streams[i].nr_defs; at++) {
 			type = (struct query_type) { q->rec->streams[i].defs[at], i };
 			if (type.def &&

@@ -64,15 +64,22 @@ static int call_closed(void *arg, __u32 thread, struct tsct_span *span,
 static int threads_init(struct threads *all, const struct tsct_identity *identity,
 			const struct tsct_trace *trace, const struct tsct_filter *filter)
 {
+	const struct tsct_recording *rec = tsct_trace_recording(trace);
+	bool has_calls = false;
+	__u32 i;
+
+	for (i = 0; i < rec->nr_streams; i++)
+		has_calls |= rec->streams[i].kernel;
 	all->identity = identity;
-	all->known.rec = tsct_trace_recording(trace);
+	all->known.rec = rec;
 	all->known.identity = identity;
 	all->known.filter = filter;
 	all->in_call = (struct tsct_spans) {
 		.size = sizeof(struct counted_call), .closed = call_closed, .arg = all,
 	};
-	all->recent = calloc(all->known.rec->nr_locations + 1, sizeof(*all->recent));
-	return all->recent ? tsct_known_init(&all->known, trace) : -ENOMEM;
+	all->recent = calloc(rec->nr_locations + 1, sizeof(*all->recent));
+	/* Without calls and switches, the times of losses need not be read from all packets. */
+	return all->recent ? tsct_known_init(&all->known, has_calls ? trace : NULL) : -ENOMEM;
 }
 
 /* Returns the index of a thread; all->nr: out of memory. @generation: distinguishes threads
