@@ -14,6 +14,24 @@ static __u64 top_of(size_t bin)
 	return (low << up) + ((1ULL << up) - 1);
 }
 
+int tsct_histogram_join(struct tsct_histogram *h, const struct tsct_histogram *from)
+{
+	size_t i;
+
+	if (!from->nr)
+		return 0;
+	if (from->room > h->room &&
+	    tsct_array_extend(&h->bins, &h->room, from->room, sizeof(*h->bins)))
+		return -ENOMEM;
+	for (i = 0; i < from->room; i++)
+		h->bins[i] += from->bins[i];
+	h->min = h->nr && h->min < from->min ? h->min : from->min;
+	h->max = h->max > from->max ? h->max : from->max;
+	h->sum += from->sum;
+	h->nr += from->nr;
+	return 0;
+}
+
 __u64 tsct_histogram_quantile(const struct tsct_histogram *h, unsigned int per_mille)
 {
 	const __u64 whole = h->nr / 1000 * per_mille;

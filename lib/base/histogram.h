@@ -44,6 +44,9 @@ static inline int tsct_histogram_add(struct tsct_histogram *h, __u64 value)
 	return 0;
 }
 
+/* Adds all values of @from. Returns 0 or -ENOMEM. */
+int tsct_histogram_join(struct tsct_histogram *h, const struct tsct_histogram *from);
+
 /* Returns the smallest value that at least @per_mille thousandths of all values do not exceed, or
  * a value up to 1/128 larger, but at most the maximum. @histogram must have a value. */
 __u64 tsct_histogram_quantile(const struct tsct_histogram *histogram, unsigned int per_mille);

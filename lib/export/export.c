@@ -846,6 +846,8 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 	x->until_tick = UINT64_MAX;
 	err = begin_known(x, trace) ?: begin_states(x, trace);
 	while (!err && (e = tsct_trace_step(trace, &ret))) {
+		if ((e->tid & x->part_mask) != x->part)
+			continue;
 		ev = (struct tsct_export_event) {
 			.e = e, .ns = tsct_export_time(x, e->tick), .def = tsct_export_def_of(x, e),
 		};

@@ -165,6 +165,10 @@ struct tsct_export {
 	const char *recording;		/* directory of the recording */
 	struct tsct_trace *trace; /* reader of the recording, before the first event */
 	struct tsct_filter filter;
+	/* A walk passes events of threads whose ID has the value `part` in the bits of part_mask.
+	 * Several walks, each of a trace of its own, can share the work if there are no switches
+	 * and no pairs. 0 and 0: all events */
+	__u32 part, part_mask;
 	/* set by tsct_export_pair_add(); spans of BEGIN:END:KEY are passed to x->closed() only */
 	struct tsct_export_pair pairs[TSCT_EXPORT_PAIRS];
 	__u32 nr_pairs;

@@ -128,3 +128,22 @@ grep -o '"rel_ns":[0-9]*' "$work/events" | cut -d: -f2 | cmp - "$work/relative" 
 for option in --strace --follow; do
 	run_says 2 '--tail: cannot be used with' dump --tail 3 $option "$work/1"
 done
+
+# A large recording is counted by several threads, each of which counts the spans of a part of the
+# recorded threads: the figures are those of one thread.
+mkdir "$work/large"
+"$helpers/spans" "$work/large" 2500000 4
+[ "$(du -m "$work/large" | cut -f 1)" -gt 33 ] || fail "the recording is not large"
+for options in '--spans --calls --json' '--spans --from +3 --to +90 --json' '--spans --where n==1'; do
+	# shellcheck disable=SC2086
+	taskset -c "$(taskset -pc $$ | sed 's/.*: \([0-9]*\).*/\1/')" "$ctl" stat $options "$work/large" \
+		>"$work/one" || fail "one CPU: $options"
+	# shellcheck disable=SC2086
+	run 0 stat $options "$work/large"
+	cmp "$work/one" "$work/out" || fail "several threads: other figures: $options"
+done
+for file in "$work"/large/default_[01]; do
+	printf 'XXXXXXXX' | dd of="$file" bs=1 seek=900000 conv=notrunc status=none
+done
+run 3 stat --spans "$work/large"
+[ "$(grep -c "stream default_[01]: packet" "$work/err")" = 2 ] || fail "each damage is reported once"

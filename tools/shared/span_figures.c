@@ -58,10 +58,11 @@ static bool by_text(const struct span_figures *f, const struct tsct_closed_span 
 	return true;
 }
 
-static __attribute__((noinline)) struct span_group *
-look_up(struct span_figures *f, const struct tsct_closed_span *span)
+/* Returns the group of a span, a new one if there is none; NULL: out of memory. @compat: it is a
+ * system call of a 32-bit program */
+static struct span_group *find_or_add(struct span_figures *f, const struct tsct_closed_span *span,
+				      bool compat)
 {
-	const bool compat = span->call && tsct_syscall_is_compat(span->call);
 	struct span_group group = { .is_call = span->is_call, .compat = compat };
 	__u64 key[2] = { tsct_hash(span->is_call + 2 * compat, span->name, strlen(span->name)), 0 };
 	const char *name = span->name;
@@ -91,6 +92,12 @@ look_up(struct span_figures *f, const struct tsct_closed_span *span)
 	}
 	f->groups[f->nr_groups] = group;
 	return &f->groups[f->nr_groups++];
+}
+
+static __attribute__((noinline)) struct span_group *
+look_up(struct span_figures *f, const struct tsct_closed_span *span)
+{
+	return find_or_add(f, span, span->call && tsct_syscall_is_compat(span->call));
 }
 
 /* Returns the group of a span; NULL: out of memory. */
@@ -124,24 +131,36 @@ static void set_error(const struct span_figures *f, const struct tsct_closed_spa
 			tsct_recording_error_ns(f->rec, span->end_node, span->end));
 }
 
-/* Adds a span to the longest spans of a group. */
+/* Adds a span to the longest spans of a group, if it is one of them. Of equal ones, those that ended
+ * first are kept. */
+static void insert_slow(struct span_group *g, const struct slow_span *slow)
+{
+	unsigned int at = g->nr_slow;
+
+	while (at && (g->slow[at - 1].length_ns < slow->length_ns ||
+		      (g->slow[at - 1].length_ns == slow->length_ns &&
+		       g->slow[at - 1].end > slow->end)))
+		at--;
+	if (at == SLOWEST)
+		return;
+	g->nr_slow += g->nr_slow < SLOWEST;
+	memmove(&g->slow[at + 1], &g->slow[at], (g->nr_slow - 1 - at) * sizeof(*g->slow));
+	g->slow[at] = *slow;
+}
+
 static __attribute__((noinline)) void
 note_slow(const struct span_figures *f, struct span_group *g, const struct tsct_closed_span *span,
 	  __u64 ns)
 {
-	unsigned int at = g->nr_slow;
-
-	while (at && g->slow[at - 1].length_ns < ns)
-		at--;
-	g->nr_slow += g->nr_slow < SLOWEST;
-	memmove(&g->slow[at + 1], &g->slow[at], (g->nr_slow - 1 - at) * sizeof(*g->slow));
-	g->slow[at] = (struct slow_span) {
+	struct slow_span slow = {
 		.length_ns = ns, .begin_ns = span->begin_ns, .begin = span->begin,
 		.end = span->end, .node = span->node,
 		.tid = span->thread->tid, .row = span->thread->index,
 	};
-	set_error(f, span, &g->slow[at]);
-	memcpy(g->slow[at].thread, span->thread->name, TSCT_THREAD_NAME_MAX);
+
+	set_error(f, span, &slow);
+	memcpy(slow.thread, span->thread->name, TSCT_THREAD_NAME_MAX);
+	insert_slow(g, &slow);
 }
 
 int span_figures_add(struct span_figures *f, const struct tsct_closed_span *span)
@@ -159,6 +178,27 @@ int span_figures_add(struct span_figures *f, const struct tsct_closed_span *span
 	if (g->nr_slow < SLOWEST || ns > g->slow[SLOWEST - 1].length_ns)
 		note_slow(f, g, span, ns);
 	return tsct_histogram_add(&g->lengths, ns);
+}
+
+int span_figures_join(struct span_figures *f, const struct span_figures *from)
+{
+	const struct span_group *group = from->groups, *end = group + from->nr_groups;
+	struct span_group *g;
+	unsigned int i;
+	int err = 0;
+
+	for (; !err && group < end; group++) {
+		g = find_or_add(f, &(struct tsct_closed_span) {
+			.name = group->name, .is_call = group->is_call }, group->compat);
+		if (!g)
+			return -ENOMEM;
+		for (i = 0; i < TSCT_SPAN_WHYS; i++)
+			g->why[i] += group->why[i];
+		for (i = 0; i < group->nr_slow; i++)
+			insert_slow(g, &group->slow[i]);
+		err = tsct_histogram_join(&g->lengths, &group->lengths);
+	}
+	return err;
 }
 
 static int by_total(const void *a, const void *b)

@@ -47,6 +47,9 @@ struct span_figures {
 /* Counts a span that tsct_export_walk() passed to x->closed(). Returns 0 or -ENOMEM. */
 int span_figures_add(struct span_figures *f, const struct tsct_closed_span *span);
 
+/* Adds the spans that are counted in @from. `by` must be NULL. Returns 0 or -ENOMEM. */
+int span_figures_join(struct span_figures *f, const struct span_figures *from);
+
 /* Sorts the groups by total length of spans, the longest first. Call it after the last span. */
 void span_figures_sort(struct span_figures *f);
 void span_figures_free(struct span_figures *f);

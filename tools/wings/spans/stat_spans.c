@@ -2,6 +2,8 @@
 /* trace-ctl stat --spans, --calls: figures of slices and system calls */
 #include <argp.h>
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
 #include <string.h>
 
 #include "span_lengths.h"
@@ -129,14 +131,13 @@ static int count_span(struct tsct_export *x, const struct tsct_closed_span *span
 	return span_figures_add(&s->figures, span);
 }
 
-int stat_spans(struct stat_figures *f)
+/* Prepares to count the spans of @trace. Returns 0 or -errno. */
+static int prepare(struct stat_spans *s, const struct stat_figures *f, struct tsct_trace *trace)
 {
-	struct stat_spans *s = f->spans;
 	struct tsct_export *x = &s->x;
-	int ret = EXIT_FAILED, err;
 
 	x->recording = f->dir;
-	x->trace = f->trace;
+	x->trace = trace;
 	x->filter = f->filter;
 	x->filter.wheres = NULL;
 	x->filter.nr_wheres = 0;
@@ -144,27 +145,114 @@ int stat_spans(struct stat_figures *f)
 		.wheres = f->filter.wheres, .nr_wheres = f->filter.nr_wheres,
 	};
 	x->closed = count_span;
-	f->rec = s->figures.rec = tsct_trace_recording(f->trace);
-	err = tsct_export_prepare(x);
-	err = err ?: tsct_selection_make(&s->selection, &s->where, f->rec, f->dir,
-					 TSCT_TRACE_EVENTS, false, x->why, sizeof(x->why));
+	s->figures.rec = tsct_trace_recording(trace);
+	return tsct_export_prepare(x) ?:
+		tsct_selection_make(&s->selection, &s->where, s->figures.rec, f->dir,
+				    TSCT_TRACE_EVENTS, false, x->why, sizeof(x->why));
+}
+
+static void free_spans(struct stat_spans *s)
+{
+	span_figures_free(&s->figures);
+	tsct_selection_free(&s->selection);
+	tsct_export_free(&s->x);
+}
+
+/* ---- the spans of a part of the threads, counted beside the others --------- */
+
+#define PARTS_MAX	4
+#define PARTS_BYTES	(32 << 20)	/* size of files from which on threads are worth it */
+
+struct span_part {
+	struct stat_spans s;
+	const struct stat_figures *f;
+	struct tsct_trace *trace;
+	pthread_t thread;
+	int err;
+};
+
+/* Returns the number of parts, a power of two; 1 if spans cannot be counted thread by thread. */
+static __u32 count_parts(const struct stat_spans *s)
+{
+	__u32 i, parts = 1;
+	cpu_set_t set;
+
+	if (s->figures.by || s->x.nr_pairs || s->x.nr_defs > GROUPS_MAX ||
+	    s->x.all_bytes < PARTS_BYTES || sched_getaffinity(0, sizeof(set), &set))
+		return 1;
+	/* With switches, a thread's spans depend on where other threads ran. */
+	for (i = 0; i < s->x.nr_defs; i++)
+		if (s->x.defs[i].def && s->x.defs[i].kernel == TSCT_KERNEL_SWITCH)
+			return 1;
+	while (parts < PARTS_MAX && (int)(2 * parts) <= CPU_COUNT(&set))
+		parts *= 2;
+	return parts;
+}
+
+static void *count_part(void *arg)
+{
+	struct span_part *part = arg;
+	struct tsct_export *x = &part->s.x;
+
+	part->err = tsct_trace_open(part->f->dir, NULL, NULL, &part->trace, x->why,
+				    sizeof(x->why)) ?:
+		prepare(&part->s, part->f, part->trace) ?:
+		tsct_export_walk(x, x->trace, &x->threads, NULL);
+	return NULL;
+}
+
+/* Counts the spans of all threads. Damage is reported by the part that this thread counts. */
+static int count_all(struct stat_spans *s, const struct stat_figures *f)
+{
+	struct span_part parts[PARTS_MAX - 1] = { 0 };
+	const __u32 nr = count_parts(s);
+	__u32 i, started;
+	int err = 0;
+
+	s->x.part_mask = nr - 1;
+	for (started = 0; started < nr - 1 && !err; started += !err) {
+		parts[started].f = f;
+		parts[started].s.spans = s->spans;
+		parts[started].s.calls = s->calls;
+		parts[started].s.x.part = started + 1;
+		parts[started].s.x.part_mask = nr - 1;
+		err = -pthread_create(&parts[started].thread, NULL, count_part, &parts[started]);
+	}
+	err = err ?: tsct_export_walk(&s->x, s->x.trace, &s->x.threads, NULL);
+	for (i = 0; i < started; i++) {
+		pthread_join(parts[i].thread, NULL);
+		if (parts[i].err && !err)
+			memcpy(s->x.why, parts[i].s.x.why, sizeof(s->x.why));
+		err = err ?: parts[i].err ?: span_figures_join(&s->figures, &parts[i].s.figures);
+		parts[i].s.x.filter = (struct tsct_filter) { .wheres = NULL };	/* part 0 has it */
+		free_spans(&parts[i].s);
+		tsct_trace_close(parts[i].trace);
+	}
+	return err;
+}
+
+int stat_spans(struct stat_figures *f)
+{
+	struct stat_spans *s = f->spans;
+	int ret = EXIT_FAILED, err;
+
+	f->rec = tsct_trace_recording(f->trace);
+	err = prepare(s, f, f->trace);
 	if (!err && check_by(s))
 		goto free_spans;
-	err = err ?: tsct_export_walk(x, x->trace, &x->threads, NULL);
+	err = err ?: count_all(s, f);
 	span_figures_sort(&s->figures);
 	if (err)
-		ctl_error("%s: %s", f->dir, *x->why ? x->why : strerror(-err));
+		ctl_error("%s: %s", f->dir, *s->x.why ? s->x.why : strerror(-err));
 	else if (f->json)
 		ret = ctl_json_print(json_all(s));
 	else
 		print_all(f, s);
 	if (!err)
-		ret = view_print_missing(x->trace);
+		ret = view_print_missing(f->trace);
 free_spans:
-	span_figures_free(&s->figures);
-	tsct_selection_free(&s->selection);
 	tsct_filter_free(&s->where);
-	tsct_export_free(x);
+	free_spans(s);
 	free(s);
 	return ret;
 }
