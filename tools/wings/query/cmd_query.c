@@ -97,23 +97,6 @@ static const struct argp argp = {
 
 /* ---- words of a query -------------------------------------------------- */
 
-const char *query_skip_blanks(const char *at)
-{
-	const char *end;
-
-	for (;;) {
-		at += strspn(at, " \t\r\n\f");
-		if (!strncmp(at, "--", 2)) {
-			at += strcspn(at, "\n");
-		} else if (!strncmp(at, "/*", 2)) {
-			end = strstr(at + 2, "*/");
-			at = end ? end + 2 : at + strlen(at);
-		} else {
-			return at;
-		}
-	}
-}
-
 #define WORD_MAX	512
 
 /* Copies the next word of a query, or text in quotes of any kind: it may be the name of a table.

@@ -2,9 +2,9 @@
 /*
  * trace-ctl query: SQL over a recording, by SQLite. Tables of events are virtual tables that
  * read the stream files in place (query_events.c, by query_scan.c), event by event or in groups
- * (query_groups.c). All other tables are temporary tables of SQLite, which are filled when a query
- * names them: descriptions of the recording (query_tables.c), spans, messages and states
- * (query_spans.c).
+ * (query_groups.c, query_statement.c). All other tables are temporary tables of SQLite, which are
+ * filled when a query names them: descriptions of the recording and counts (query_tables.c), spans,
+ * messages and states (query_spans.c).
  */
 #ifndef QUERY_H
 #define QUERY_H
@@ -99,9 +99,8 @@ bool query_wants_time(const struct query *q, __u64 from, __u64 until);
 
 enum query_walk { QUERY_NO_WALK, QUERY_SPANS, QUERY_CALLS, QUERY_STATES, QUERY_MESSAGES };
 
-/* Fill a table. Errors are stored in r->err. */
+/* Fills a table. Errors are stored in r->err. */
 void query_fill_walk(struct query_rows *r, enum query_walk kind);
-void query_fill_counts(struct query_rows *r);	/* query_groups.c */
 
 /* ---- tables of events: query_events.c ---------------------------------- */
 
@@ -120,20 +119,6 @@ int query_events_register(struct query *q, const char *name, const struct query_
 
 /* Registers the table "@name grouped", for the events of table @name. Returns 0 or -errno. */
 int query_table_group(struct query *q, const char *name);
-
-/* The thread that has an ID from tick `from` to tick `until` */
-struct query_thread {
-	__u64 from, until;
-	__u32 node, tid;
-	const struct tsct_identity_thread *thread, *process;	/* NULL: unknown */
-};
-#define QUERY_THREADS_KEPT	64
-
-/* Finds the thread of an event, and its process. @kept: threads found last, by the low bits of
- * their IDs; at first all 0 */
-const struct query_thread *query_thread_find(struct query *q,
-					     struct query_thread kept[QUERY_THREADS_KEPT],
-					     const struct tsct_trace_event *e);
 
 /* Replaces @text by the fields of an event, as a JSON object with a NUL. Returns the
  * object's length; 0: out of memory. */
@@ -225,6 +210,20 @@ int query_scan_next(struct query_scan *scan);
 /* Returns the threads of the recording. The first call reads them. */
 const struct tsct_identity *query_identity(struct query *q);
 
+/* The thread that has an ID from tick `from` to tick `until` */
+struct query_thread {
+	__u64 from, until;
+	__u32 node, tid;
+	const struct tsct_identity_thread *thread, *process;	/* NULL: unknown */
+};
+#define QUERY_THREADS_KEPT	64
+
+/* Finds the thread of an event, and its process. @kept: threads found last, by the low bits of
+ * their IDs; at first all 0 */
+const struct query_thread *query_thread_find(struct query *q,
+					     struct query_thread kept[QUERY_THREADS_KEPT],
+					     const struct tsct_trace_event *e);
+
 /* ---- events in groups: query_groups.c ---------------------------------- */
 
 /* Which numbers of events make a group: each is a mask, 0 or all bits. who: also the states (names)
@@ -250,6 +249,8 @@ int query_groups_fill(struct query_groups *g, struct query_scan *scan,
 /* Returns group number @at, which may have no event in this scan; NULL: there are no more. */
 const struct query_group *query_groups_at(const struct query_groups *g, __u32 at);
 
+/* ---- statements on groups: query_statement.c --------------------------- */
+
 /* Return true if a statement with this column or function may be answered from groups. */
 bool query_groups_have(const char *column);
 bool query_groups_allow(const char *function);
@@ -258,7 +259,7 @@ bool query_groups_allow(const char *function);
  * other names. @text was compiled. Returns NULL if there is no such statement. */
 sqlite3_stmt *query_group_statement(struct query *q, const char *text);
 
-/* Returns the address of the first character after blanks and comments. (cmd_query.c) */
+/* Returns the address of the first character after blanks and comments. */
 const char *query_skip_blanks(const char *at);
 
 /* ---- results: query_output.c ------------------------------------------- */

@@ -24,6 +24,30 @@ const struct tsct_identity *query_identity(struct query *q)
 	return &q->identity;
 }
 
+const struct query_thread *query_thread_find(struct query *q,
+					     struct query_thread kept[QUERY_THREADS_KEPT],
+					     const struct tsct_trace_event *e)
+{
+	const struct tsct_identity *all = query_identity(q);
+	struct query_thread *k = &kept[e->tid % QUERY_THREADS_KEPT];
+	const __u64 tick = e->tick;
+	__u64 until;
+
+	if (k->tid == e->tid && k->node == e->node && tick >= k->from && tick <= k->until)
+		return k;
+	*k = (struct query_thread) { .node = e->node, .tid = e->tid, .from = tick, .until = tick };
+	if (!e->tid)
+		return k;
+	k->thread = tsct_identity_find(all, e->node, e->tid, tick);
+	k->until = tsct_identity_until(all, k->thread, tick);
+	if (k->thread && k->thread->state.tgid) {
+		k->process = tsct_identity_find(all, e->node, k->thread->state.tgid, tick);
+		until = tsct_identity_until(all, k->process, tick);
+		k->until = min(k->until, until);
+	}
+	return k;
+}
+
 void query_report(void *arg, const char *sentence)
 {
 	struct query *q = arg;

@@ -292,6 +292,21 @@ static void fill_filters(struct query_rows *r)
 		}
 }
 
+/* ---- counts ------------------------------------------------------------ */
+
+static void fill_counts(struct query_rows *r)
+{
+	int err = query_events_register(r->q, "events grouped", r->q->types, r->q->nr_types,
+					QUERY_GROUPS);
+
+	if (!err)
+		err = sqlite3_exec(r->q->db, "INSERT INTO counts SELECT node, cpu, tid, channel, name,"
+				   " kind, events, first_ns, last_ns FROM \"events grouped\"",
+				   NULL, NULL, NULL);
+	r->err = !err ? 0 : err == SQLITE_INTERRUPT ? -EINTR : err == SQLITE_FULL ? -ENOSPC :
+		-ENOMEM;
+}
+
 /* ---- the tables, and their columns ------------------------------------- */
 
 static void fill_tables(struct query_rows *r);
@@ -335,7 +350,7 @@ static const struct described {
 	{ "messages", "number INTEGER," END_COLUMNS("send") "," END_COLUMNS("receive")
 	  ", latency_ns INTEGER, error_ns INTEGER", .walk = QUERY_MESSAGES },
 	{ "counts", "node TEXT, cpu INTEGER, tid INTEGER, channel TEXT, name TEXT, kind TEXT,"
-	  " events INTEGER, first_ns INTEGER, last_ns INTEGER", .fill = query_fill_counts },
+	  " events INTEGER, first_ns INTEGER, last_ns INTEGER", .fill = fill_counts },
 	{ "tables", "name TEXT, columns TEXT", .fill = fill_tables },
 };
 #define NR_DESCRIBED	(sizeof(described) / sizeof(*described))
