@@ -7,17 +7,21 @@
 . "$(dirname "$0")/record.sh"
 need sqlite3
 
-for name in kinds many types made zombie nodes; do mkdir "$work/$name"; done
+for name in kinds many types made zombie nodes names; do mkdir "$work/$name"; done
 "$helpers/kinds" "$work/kinds" 20
 "$helpers/made" "$work/made"
 "$helpers/made" "$work/many" many
 "$helpers/types" "$work/types" 100
 "$helpers/spans" "$work/nodes" 1000 1 nodes
+# Threads with the same IDs and other names on the second node; a thread that gets other names
+for i in {1..99}; do echo "$((10 * i)) $((i % 2)) $((1 + i % 7)) put $i"; done |
+	TWO_NODES_NAMES=1 "$helpers/two_nodes" "$work/names" 100 100
+run 0 record -q -o "$work/renamed" -- "$helpers/renames"
 record_emit "$work/real"
 rec=$work/kinds
 
 echo 1..9
-for name in kinds made many types real nodes; do
+for name in kinds made many types real nodes names renamed; do
 	checked=$(python3 "$here/query_check.py" "$ctl" "$work/$name" "${SEED:-1}" \
 		"$helpers/sql_shim.so" 2>&1) ||
 		fail "$name: $checked"

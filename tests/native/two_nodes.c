@@ -6,7 +6,8 @@
  * Each line of standard input is an event, US NODE TID NAME NUMBER...: its time in microseconds,
  * the node, 0 or 1, of one CPU, or the CPU; and its thread. BOUND: bound of the node's times, ns. Events:
  * switch NEXT STATE; wake TID; move TID CPU, from that CPU; call NUMBER ARGUMENT and return; begin and end of a span; put and
- * got, a program's message NUMBER; send and receive, a packet NUMBER; resent, the last packet.
+ * got, a program's message NUMBER; send and receive, a packet NUMBER; resent, the last packet. The
+ * threads are named x, or those of node two y if TWO_NODES_NAMES is set.
  */
 #include "lib/statedump/statedump.h"
 #include "one.h"
@@ -89,7 +90,8 @@ static void describe(char **bounds)
 
 static void put_threads(__u32 node)
 {
-	struct tsct_statedump_thread t = { .name = "x", .selected = 1 };
+	const bool other = node && getenv("TWO_NODES_NAMES");
+	struct tsct_statedump_thread t = { .name = { other ? 'y' : 'x' }, .selected = 1 };
 
 	for (t.tid = t.tgid = 1; t.tid < THREADS; t.tid++, t.tgid++) {
 		t.start_ns = t.tid;

@@ -226,10 +226,10 @@ const struct query_thread *query_thread_find(struct query *q,
 
 /* ---- events in groups: query_groups.c ---------------------------------- */
 
-/* Which numbers of events make a group: each is a mask, 0 or all bits. who: also the states (names)
- * of the thread and its process */
+/* Which numbers of events make a group: each is a mask, 0 or all bits; location or node is 0. who:
+ * also the states (names) of the thread and its process, which need location or node */
 struct query_group_key {
-	__u32 class, id, location, tid;
+	__u32 class, id, location, node, tid;
 	bool who;
 };
 

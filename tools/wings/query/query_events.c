@@ -522,12 +522,12 @@ static int events_next(sqlite3_vtab_cursor *base)
 /* Makes the groups, which have one value in each used column. @used: a bit for each column */
 static int make_groups(struct events_cursor *c, int used)
 {
-	const int type = 1 << NAME | 1 << KIND, place = 1 << NODE | 1 << CPU,
-		who = 1 << THREAD | 1 << PID | 1 << PROCESS;
+	const int type = 1 << NAME | 1 << KIND, who = 1 << THREAD | 1 << PID | 1 << PROCESS;
 	const struct query_group_key key = {
 		.class = used & (type | 1 << CHANNEL) ? ~0U : 0, .id = used & type ? ~0U : 0,
-		.location = used & place ? ~0U : 0, .tid = used & 1 << TID ? ~0U : 0,
-		.who = used & who,
+		.location = used & 1 << CPU ? ~0U : 0,
+		.node = !(used & 1 << CPU) && used & (1 << NODE | who) ? ~0U : 0,
+		.tid = used & 1 << TID ? ~0U : 0, .who = used & who,
 	};
 	const int err = query_groups_fill(c->groups, &c->scan, &key);
 

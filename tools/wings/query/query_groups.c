@@ -15,7 +15,7 @@
 struct recent {
 	__u64 what;		/* class, ID and thread; those that make no group are 0 */
 	__u64 from, until;	/* ticks; at first no tick is in the range */
-	__u32 location, group;
+	__u32 place, group;	/* location or node */
 };
 
 struct query_groups {
@@ -64,7 +64,7 @@ look_up(struct query_groups *g, struct query *q, const struct tsct_trace_event *
 		r->until = k->until;
 	}
 	r->group = tsct_index_add(&g->index, r->what >> 32 << 32 | who,
-				  (__u64)r->location << 32 | (r->what & key->tid));
+				  (__u64)r->place << 32 | (r->what & key->tid));
 	if (who == TSCT_INDEX_NONE || r->group == TSCT_INDEX_NONE)
 		return -ENOMEM;
 	if (r->group < g->nr)
@@ -83,7 +83,7 @@ int query_groups_fill(struct query_groups *g, struct query_scan *scan,
 	const struct tsct_trace_event *e;
 	struct query_group *group;
 	struct recent *r;
-	__u32 i, location;
+	__u32 i, place;
 	__u64 what;
 	int ret;
 
@@ -97,13 +97,13 @@ int query_groups_fill(struct query_groups *g, struct query_scan *scan,
 	while ((ret = query_scan_next(scan)) == 1) {
 		e = &scan->s->event;
 		what = ((__u64)(e->stream << 16 | scan->s->id) << 32 | e->tid) & any;
-		location = e->location & key->location;
+		place = (e->location & key->location) | (e->node & key->node);
 		/* multiplicative hash: the upper bits of the product depend on all bits */
-		r = &g->recent[(what + location) * 0x9e3779b97f4a7c15ULL >> (64 - RECENT_BITS)];
-		if (unlikely(r->what != what || r->location != location || e->tick < r->from ||
+		r = &g->recent[(what + place) * 0x9e3779b97f4a7c15ULL >> (64 - RECENT_BITS)];
+		if (unlikely(r->what != what || r->place != place || e->tick < r->from ||
 			     e->tick > r->until)) {
 			r->what = what;
-			r->location = location;
+			r->place = place;
 			ret = look_up(g, scan->q, e, key, r);
 			if (ret)
 				return ret;
