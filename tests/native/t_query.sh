@@ -294,4 +294,9 @@ got=0
 wait "$command" || got=$?
 [ "$got" = 1 ] || fail "interrupted: status $got"
 says 'interrupted'
+# A subquery that reads a few events for each row, from a slow disk
+timeout -k 60 -s INT 3 strace -o "$work/trace" -e inject=pread64:delay_enter=20ms "$ctl" query \
+	"$work/long" 'select count(*) from events a where exists
+	(select 1 from events b where b.tick = a.tick + 1)' >"$work/out" 2>"$work/err" || true
+says 'interrupted'
 ok "output"

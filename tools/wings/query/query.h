@@ -55,6 +55,7 @@ struct query {
 
 	struct progress progress;
 	__u64 scans;			/* number of scans begun so far */
+	struct query_scan *first;	/* the first of them, which shows the progress; NULL: over */
 	__u64 total_bytes;		/* size of all stream files */
 };
 
@@ -191,7 +192,6 @@ struct query_scan {
 	__u32 class, location;		/* if not ordered: the next file */
 	__u64 read;		/* number of events read so far */
 	__u64 passed_bytes;	/* size of the files that were read to their end, bytes */
-	bool first;			/* flag: first scan of the query: it shows the progress */
 };
 
 /* Callback for damage. Prints each sentence only once. @arg: struct query */
@@ -201,7 +201,7 @@ void query_report(void *arg, const char *sentence);
 void query_scan_init(struct query_scan *scan, struct query *q, __u32 **numbers);
 void query_scan_free(struct query_scan *scan);
 
-/* Begins a scan, or restarts it. Returns 0 or -ENOMEM. */
+/* Begins a scan, or restarts it. Returns 0, -EINTR or -ENOMEM. */
 int query_scan_begin(struct query_scan *scan, const struct query_want *want);
 
 /* Moves to the next event, scan->s->event. Returns 1; 0: no more events; -EINTR or -ENOMEM. */

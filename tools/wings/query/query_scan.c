@@ -96,6 +96,8 @@ static void free_streams(struct query_scan *scan)
 
 void query_scan_free(struct query_scan *scan)
 {
+	if (scan->q->first == scan)
+		scan->q->first = NULL;
 	free_streams(scan);
 	free_wanted(scan);
 	free(scan->node);
@@ -195,7 +197,7 @@ static int poll_scan(struct query_scan *scan)
 		return -EINTR;
 	for (i = 0; i < scan->nr; i++)
 		bytes += scan->streams[i].next;
-	if (scan->first)
+	if (q->first == scan)
 		progress_show(&q->progress, (double)bytes / (double)(q->total_bytes + 1),
 			      scan->read);
 	return 0;
@@ -280,14 +282,19 @@ static int next_ordered(struct query_scan *scan)
 int query_scan_begin(struct query_scan *scan, const struct query_want *want)
 {
 	const struct query_want all = *want;
+	struct query *q = scan->q;
 	int err;
 
 	free_streams(scan);
 	scan->want = all;
 	scan->read = scan->passed_bytes = 0;
 	scan->class = scan->location = 0;
-	scan->first = !scan->q->scans++;
-	err = want_types(scan) ?: want_threads(scan);
+	if (!q->scans++)
+		q->first = scan;
+	else if (q->first == scan)
+		q->first = NULL;
+	/* A subquery may read few events for each row of the first scan. */
+	err = poll_scan(q->first ?: scan) ?: want_types(scan) ?: want_threads(scan);
 	if (err)
 		return err;
 	/* The texts of @want are valid only during this call of SQLite. */
