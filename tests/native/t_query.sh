@@ -52,6 +52,9 @@ refuses 'select * frm events' 'near "frm": syntax error' 10
 refuses 'select count(*) from' 'incomplete input' 21
 refuses 'select nofunc(1)' 'no such function: nofunc' 8
 refuses 'select 1; select 2' 'line 1, column 11 .*: a second statement begins here' 11
+for parameter in '?' ?1 :n @n '$n'; do
+	refuses "select '?' /* ? */, $parameter" 'a parameter has no value; write the value' 21
+done
 refuses '' 'the query is empty'
 refuses ' /* nothing */ ; -- here' 'the query is empty'
 # shellcheck disable=SC2028

@@ -127,6 +127,19 @@ static const char *next_word(const char **at, char word[WORD_MAX])
 	return NULL;
 }
 
+/* Returns the first parameter of a query, such as ? or $name, outside of texts and comments. */
+static const char *find_parameter(const char *at)
+{
+	char word[WORD_MAX];
+
+	while (*(at = query_skip_blanks(at)) && !strchr("?:@$", *at))
+		if (strchr("'\"`[", *at) || tsct_is_word(*at))
+			next_word(&at, word);
+		else
+			at++;
+	return at;
+}
+
 /* ---- errors ------------------------------------------------------------ */
 
 /* Prints the wrong line of the query, and a mark below the error. */
@@ -297,6 +310,11 @@ static int prepare(struct query_job *j)
 		;
 	if (!*ret)
 		return ctl_fail(EXIT_USAGE, "the query is empty");
+	if (sqlite3_bind_parameter_count(*ret)) {
+		print_at(j->sql, find_parameter(j->sql), "a parameter has no value; write the value"
+			 " in its place", "");
+		return EXIT_USAGE;
+	}
 	if (*tail) {
 		print_at(j->sql, tail, "a second statement begins here; give only one", "");
 		return EXIT_USAGE;
