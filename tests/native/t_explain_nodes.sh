@@ -148,6 +148,24 @@ because 10000 10000 'blocked 195000 0' 'running 195000 20000' <<'END'
 1500 0 100 end 7
 END
 
+# Of many short waits of one call, and a longer one of another call, the longer one is printed.
+rm -rf "$work/two"
+mkdir "$work/two"
+{
+	echo 0 0 0 switch 100 0
+	echo 1000 0 100 begin 7
+	for i in 0 1 2 3 4 5 6 7 8 9; do
+		at=$((1000 + i * 400))
+		printf '%s\n' "$((at + 10)) 0 100 call 45 5" "$((at + 20)) 0 100 switch $((300 + i)) 1" \
+			"$((at + 320)) 0 $((300 + i)) wake 100" \
+			"$((at + 330)) 0 $((300 + i)) switch 100 1" "$((at + 340)) 0 100 return 45"
+	done
+	printf '%s\n' '5000 0 100 call 230 0' '5010 0 100 switch 0 1' '7010 0 0 wake 100' \
+		'7015 0 0 switch 100 0' '7020 0 100 return 230' '7100 0 100 end 7'
+} | "$helpers/two_nodes" "$work/two" 100 -
+run_shows 0 ' 2\.000 ms .* % blocked in clock_nanosleep' explain --span work "$work/two"
+[ "$(grep -c 'blocked in recvfrom' "$work/out")" -ge 6 ] || fail "too few parts: $(cat "$work/out")"
+
 # Messages that a program states: the thread that waited receives them when it runs.
 stated() {	# EVENT: before the thread of the span waits; '': none
 	grep . <<END

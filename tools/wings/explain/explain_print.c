@@ -252,16 +252,33 @@ static void print_bound(const struct path_part *part)
 		       (double)part->bound_ns * 1e-6);
 }
 
+/* Returns the length of the shortest part that is printed: of the LINES_MAX longest ones. */
+static __s64 shortest_line(const struct path_part *whole)
+{
+	__s64 longest[LINES_MAX] = { 0 }, ns, other;
+	__u32 i, at;
+
+	for (i = 0; i < whole->nr_parts; i++)
+		for (ns = whole->parts[i].ns, at = 0; at < LINES_MAX; at++)
+			if (ns > longest[at]) {
+				other = longest[at];
+				longest[at] = ns;
+				ns = other;
+			}
+	return longest[LINES_MAX - 1];
+}
+
 static void print_parts(const struct explain_job *j, const struct explained *s,
 			const struct path_part *whole, int indent)
 {
+	const __s64 shortest = j->all ? 0 : shortest_line(whole);
 	const struct path_part *part;
 	__s64 rest = 0;
 	__u32 i;
 
 	for (i = 0; i < whole->nr_parts; i++) {
 		part = &whole->parts[i];
-		if (!j->all && (i >= LINES_MAX || part->ns * 1000 < s->ns)) {
+		if (!j->all && (part->ns < shortest || part->ns * 1000 < s->ns)) {
 			rest += part->ns;
 			continue;
 		}
