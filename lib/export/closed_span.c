@@ -128,8 +128,8 @@ close_slice(struct tsct_export *x, struct tsct_export_slice *slice, enum tsct_sp
 
 	if (slice->span.hidden)
 		return 0;
-	/* The pair's end event may be in a thread whose kernel events were not recorded. */
-	if (why == TSCT_SPAN_OPEN && x->defs[slice->def].pair &&
+	/* With a key, the end event may be in a thread whose kernel events were not recorded. */
+	if (why == TSCT_SPAN_OPEN && x->defs[slice->def].pair && x->defs[slice->def].pair->key &&
 	    x->rec->streams[slice->begin.stream].kernel &&
 	    tsct_known_filtered(x->rec, slice->begin.node))
 		why = TSCT_SPAN_UNKNOWN;

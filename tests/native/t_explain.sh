@@ -80,6 +80,13 @@ done
 
 run_says 1 "no span or system call 'locc' of known length; did you mean 'lock'?" explain --slowest locc rec
 run_says 1 "no span or system call 'lock' with a value 7 of known length" explain --span lock:7 rec
+# An event that ends a thread has no end in it, which is known although other threads are hidden.
+run 0 stat --json --pair sched_process_exit:sched_process_exec rec
+$python -c '
+import json, sys
+(row,) = [s for s in json.load(sys.stdin)["spans"] if ":" in s["name"]]
+assert row["never_ended"] > 0 == row["unknown"] == row["count"], row' <"$work/out" ||
+	fail "a pair without an end: $(cat "$work/out")"
 run_says 2 'nothing to explain; use --slowest NAME or --span NAME' explain rec
 run_says 2 'exclude each other' explain --span a --slowest b rec
 run_says 2 'empty name' explain --span '' rec
