@@ -87,6 +87,8 @@ import json, sys
 (row,) = [s for s in json.load(sys.stdin)["spans"] if ":" in s["name"]]
 assert row["never_ended"] > 0 == row["unknown"] == row["count"], row' <"$work/out" ||
 	fail "a pair without an end: $(cat "$work/out")"
+run_shows 0 '^[0-9]* more, whose length is unknown;' explain --slowest '*' rec \
+	--pair sched_process_exit:sched_process_exec
 run_says 2 'nothing to explain; use --slowest NAME or --span NAME' explain rec
 run_says 2 'exclude each other' explain --span a --slowest b rec
 run_says 2 'empty name' explain --span '' rec

@@ -167,8 +167,10 @@ static int take_span(struct tsct_export *x, const struct tsct_closed_span *span)
 			snprintf(j->near, sizeof(j->near), "%s", span->name);
 		return 0;
 	}
-	if (span->why != TSCT_SPAN_ENDED)
+	if (span->why != TSCT_SPAN_ENDED) {
+		j->unknown += !j->id;
 		return 0;
+	}
 	if (!j->id && j->chosen && by_wish(&j->spans[j->wanted - 1], &new, j) < 0) {
 		j->found++;
 		return 0;

@@ -192,6 +192,7 @@ struct explain_job {
 	__u32 nr;
 	bool chosen;
 	__u64 found;			/* number of requested spans with a known length */
+	__u64 unknown;			/* without --span NAME:ID: of those without one */
 	char near[TSCT_EVENT_NAME_MAX];	/* a name similar to the requested one; "": none */
 	struct path_states path;
 	struct arrivals arrivals;

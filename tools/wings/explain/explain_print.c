@@ -240,7 +240,8 @@ json_t *explain_json(const struct explain_job *j)
 			return NULL;
 		}
 	}
-	return json_pack("{sI so}", "found", (json_int_t)j->found, "spans", rows);
+	return json_pack("{sI sI so}", "found", (json_int_t)j->found,
+			 "unknown", (json_int_t)j->unknown, "spans", rows);
 }
 
 static void print_bound(const struct path_part *part)
@@ -314,6 +315,9 @@ void explain_print(const struct explain_job *j)
 
 	printf("%" PRIu64 " span%s of known length\n", (uint64_t)j->found,
 	       view_plural(j->found));
+	if (j->unknown)
+		printf("%" PRIu64 " more, whose length is unknown; 'trace-ctl stat' with --spans,"
+		       " --calls or --pair shows why\n", (uint64_t)j->unknown);
 	for (s = j->spans; s < j->spans + j->nr; s++) {
 		view_print_escaped(stdout, "\n", s->name, "");
 		if (*s->fields)
