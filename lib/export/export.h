@@ -83,11 +83,13 @@ struct tsct_export_format {
 
 /* Two events, of any kinds, that begin and end spans */
 struct tsct_export_pair {
-	const char *name;		/* BEGIN:END[:KEY], as it was given */
+	const char *name;		/* BEGIN:END[:KEY[:SCOPE]], as it was given */
 	char begin[TSCT_EVENT_NAME_MAX], end[TSCT_EVENT_NAME_MAX];
 	/* field that both events have: equal values pair them, in any threads; NULL: they are
 	 * paired as BEGIN and END of one thread */
 	const char *key;
+	size_t key_len;
+	bool in_process, in_thread;	/* SCOPE: only of one process, or of one thread */
 };
 
 /* An event definition, with properties that all export formats use */

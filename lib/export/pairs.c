@@ -1,23 +1,30 @@
 // SPDX-License-Identifier: MIT
-/* Pairs of any two events as spans: --pair BEGIN:END[:KEY] */
+/* Pairs of any two events as spans: --pair BEGIN:END[:KEY[:SCOPE]] */
 #include <errno.h>
 #include <string.h>
 
+#include "lib/base/hash.h"
 #include "export.h"
 
-/* Splits "BEGIN:END[:KEY]". Returns false if it is malformed. */
+/* Splits "BEGIN:END[:KEY[:SCOPE]]". Returns false if it is malformed. */
 static bool split_pair(const char *text, struct tsct_export_pair *pair)
 {
 	const char *end = strchr(text, ':'), *key = end ? strchr(end + 1, ':') : NULL;
 	const size_t end_len = !end ? 0 : key ? (size_t)(key - end - 1) : strlen(end + 1);
+	const char *scope = key ? strchr(key + 1, ':') : NULL;
 
 	pair->name = text;
 	if (!end || end == text || !end_len || (size_t)(end - text) >= sizeof(pair->begin) ||
-	    end_len >= sizeof(pair->end) || (key && (!key[1] || strchr(key + 1, ':'))))
+	    end_len >= sizeof(pair->end) || (key && (!key[1] || key + 1 == scope)))
+		return false;
+	pair->in_process = scope && !strcmp(scope, ":process");
+	pair->in_thread = scope && !strcmp(scope, ":thread");
+	if (scope && !pair->in_process && !pair->in_thread)
 		return false;
 	memcpy(pair->begin, text, (size_t)(end - text));
 	memcpy(pair->end, end + 1, end_len);
 	pair->key = key ? key + 1 : NULL;
+	pair->key_len = !key ? 0 : scope ? (size_t)(scope - key - 1) : strlen(key + 1);
 	return strcmp(pair->begin, pair->end);
 }
 
@@ -58,12 +65,15 @@ static int mark_events(struct tsct_export *x, const struct tsct_export_pair *pai
 		d->shared = 0;
 		x->slice_defs[x->nr_slices] = (__u32)(d - x->defs);
 		for (i = 0; pair->key && i < d->def->nr_fields; i++)
-			if (!strcmp(d->def->fields[i].name, pair->key))
+			if (!strncmp(d->def->fields[i].name, pair->key, pair->key_len) &&
+			    !d->def->fields[i].name[pair->key_len])
 				d->shared = 1U << i;
 		if (pair->key && !d->shared)
 			return tsct_export_fail(x, -ENOENT, "--pair %.100s: the event '%s' has no"
-						" field '%.40s'; 'trace-ctl dump --event %s' shows"
-						" its fields", pair->name, event, pair->key, event);
+						" field '%.*s'; 'trace-ctl dump --event %s' shows"
+						" its fields", pair->name, event,
+						(int)min(pair->key_len, (size_t)40), pair->key,
+						event);
 	}
 	if (!any)
 		return tsct_export_fail(x, -ENOENT, "--pair %.100s: the recording has no event"
@@ -96,6 +106,17 @@ int tsct_export_pairs_find(struct tsct_export *x)
 }
 
 /* ---- pairs with a key: in any threads ------------------------------------ */
+
+/* Returns a number of the process or thread of an event, which is part of its key. */
+static __u64 scope_of(const struct tsct_export *x, const struct tsct_export_pair *pair,
+		      const struct tsct_trace_event *e)
+{
+	const __u32 node = tsct_recording_node_of(x->rec, e->node);
+	const struct tsct_identity_thread *who = pair->in_thread ? NULL :
+		tsct_identity_find(&x->identity, e->node, e->tid, e->tick);
+
+	return tsct_hash64((__u64)node << 32 | (who && who->state.tgid ? who->state.tgid : e->tid));
+}
 
 /* Returns the index of the newest open span with a key; -1: none. *ret_ambiguous: true if several
  * open spans have the key, or had it at an earlier end event */
@@ -143,6 +164,8 @@ int tsct_export_keyed(struct tsct_export *x, struct tsct_export_event *ev, __u64
 
 	if (!x->closed)
 		return 0;
+	if (def->pair->in_process || def->pair->in_thread)
+		key += scope_of(x, def->pair, ev->e);
 	if (def->kind == TSCT_KIND_BEGIN)
 		return begin_keyed(x, ev, row, key, hidden);
 	at = find_key(x, row, key, &ambiguous);

@@ -32,11 +32,11 @@ class Events:
 
     def spans(self, begin, end, key=None):
         """(length, begin, end, tid, event) by the begins and ends of (name, kind): those of a
-        thread nest; with a key, the last one of that value."""
+        thread nest; with a key, the last one of that value in the process."""
         opened, found = collections.defaultdict(list), []
         for e in self.all:
             which = e["event"], e["kind"]
-            of = e["fields"].get(key) if key else e["tid"]
+            of = (e.get("pid"), e["fields"].get(key)) if key else e["tid"]
             if which == begin:
                 opened[of].append(e)
             elif which == end and opened[of]:

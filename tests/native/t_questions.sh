@@ -129,7 +129,7 @@ ask_nginx() {
 	printf '#!/bin/sh\nsleep 0.3\nprintf "Content-Type: text/plain\\r\\n\\r\\nslept\\n"\n' >web/cgi-bin/slow
 	chmod 755 web web/cgi-bin web/cgi-bin/slow
 	cat >nginx.conf <<END
-daemon off; pid $work/nginx.pid; error_log $work/nginx.log; worker_processes 1; user root;
+daemon off; pid $work/nginx.pid; error_log $work/nginx.log; worker_processes 2; user root;
 events { worker_connections 64; }
 http { access_log off; client_body_temp_path $work/b; proxy_temp_path $work/p;
 fastcgi_temp_path $work/f; uwsgi_temp_path $work/u; scgi_temp_path $work/s;
@@ -153,7 +153,7 @@ kill -QUIT \$front
 wait
 END
 		answer nginx.9 explain --slowest 'ngx*' -n 4 --json \
-			--pair ngx_http_process_request:ngx_http_free_request:r nginx
+			--pair ngx_http_process_request:ngx_http_free_request:r:process nginx
 		! grep -q '"call": "clock_nanosleep"' nginx.9 || break
 	done
 	# 8. How long did each thread run, wait for a CPU, and wait for something else?

@@ -45,7 +45,7 @@ run_says 1 "the event 'query_start' has no field 'rows'" \
 	stat --pair query_start:query_done:rows "$work/1"
 run_says 1 "the event 'stage_in' is in another --pair, too" \
 	stat --pair stage_in:stage_out --pair stage_in:query_done "$work/1"
-for pair in '' : a: :b a:b: a:b:c:d a:a; do
+for pair in '' : a: :b a:b: a:b:c:d a:b::thread a:a; do
 	run_says 2 "--pair: '$pair' is not BEGIN:END or BEGIN:END:KEY" stat --pair "$pair" "$work/1"
 done
 run_says 2 'add one of them' stat --by kind "$work/1"
@@ -57,6 +57,17 @@ printf '%s\n' '10 0 100 put 7' '20 0 100 put 7' '30 1 200 got 7' '40 1 200 got 7
 	'60 1 200 got 7' | "$helpers/two_nodes" "$work/twice" 100 100
 run 0 stat --json --pair put/send:put/receive:number "$work/twice"
 holds "$work/out" "[(s['ambiguous'], s['total_ns']) for s in j['spans']] == [(2, 10000)]"
+# Processes that have the same key, such as an address, are told apart.
+mkdir "$work/same"
+printf '%s\n' '10 0 100 put 7' '20 0 200 put 7' '30 0 100 got 7' '60 0 200 got 7' '70 0 300 got 7' |
+	"$helpers/two_nodes" "$work/same" 100 -
+for scope in process thread; do
+	run 0 stat --json --pair "put/send:put/receive:number:$scope" "$work/same"
+	holds "$work/out" "[(s['count'], s['total_ns'], s['no_begin'], s['ambiguous'])
+		for s in j['spans']] == [(2, 60000, 1, 0)]"
+done
+run 0 stat --json --pair put/send:put/receive:number "$work/same"
+holds "$work/out" "[s['ambiguous'] for s in j['spans']] == [2]"
 
 # --where, in each command: the events and spans that Python finds, with the same condition
 cat >"$work/conditions" <<'END'

@@ -22,8 +22,8 @@ enum { KEY_SPAN = 256, KEY_PAIR, KEY_SEED };
 static const struct argp_option options[] = {
 	{ "span", KEY_SPAN, "NAME", 0, "compare only spans and system calls of this name, which may"
 	  " have wildcards; may be repeated", 0 },
-	{ "pair", KEY_PAIR, "BEGIN:END[:KEY]", 0, "also take two events of any kind as the begin"
-	  " and end of a span, as stat does; may be repeated", 0 },
+	{ "pair", KEY_PAIR, "BEGIN:END[:KEY[:SCOPE]]", 0, "also take two events of any kind as the"
+	  " begin and end of a span, as stat does; may be repeated", 0 },
 	{ "all", 'a', NULL, 0, "print all figures, also those that did not change", 0 },
 	{ "seed", KEY_SEED, "N", 0, "seed of the random resamples (default: 1)", 0 },
 	{ "json", OPTION_FLAG(struct compare_job, json), NULL, 0,

@@ -28,8 +28,8 @@ static const struct argp_option options[] = {
 	{ "span", KEY_SPAN, "NAME[:ID]", 0, "explain the first spans and calls of this name, or"
 	  " those whose begin event has a field with the value ID", 0 },
 	{ "count", 'n', "N", 0, "explain N spans (default: 3)", 0 },
-	{ "pair", KEY_PAIR, "BEGIN:END[:KEY]", 0, "also take two events of any kind as the begin"
-	  " and end of a span, as stat does; may be repeated", 0 },
+	{ "pair", KEY_PAIR, "BEGIN:END[:KEY[:SCOPE]]", 0, "also take two events of any kind as the"
+	  " begin and end of a span, as stat does; may be repeated", 0 },
 	{ "all", 'a', NULL, 0, "print all parts, also the shortest", 0 },
 	{ "json", OPTION_FLAG(struct explain_job, json), NULL, 0, "print JSON, with all parts", 0 },
 	{ 0 }

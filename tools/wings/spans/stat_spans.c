@@ -22,9 +22,9 @@ static const struct argp_option options[] = {
 	  " print number, total, mean, percentiles and maximum of the lengths, and the number of"
 	  " unknown lengths; for the first names also the slowest spans and a histogram", 2 },
 	{ "calls", KEY_CALLS, NULL, 0, "print the figures of --spans for each system call", 2 },
-	{ "pair", KEY_PAIR, "BEGIN:END[:KEY]", 0, "with --spans: also take two events of any kind"
-	  " as the begin and end of a span, in a thread, or in any threads if their fields KEY are"
-	  " equal; may be repeated", 2 },
+	{ "pair", KEY_PAIR, "BEGIN:END[:KEY[:SCOPE]]", 0, "with --spans: also take two events of any"
+	  " kind as the begin and end of a span, in a thread, or in any threads if their fields KEY"
+	  " are equal; SCOPE: in one `process' or `thread' only; may be repeated", 2 },
 	{ "by", KEY_BY, "FIELD|thread|node", 0, "with --spans or --calls: print figures for each"
 	  " value of a field, each thread or each node", 2 },
 	{ 0 }
