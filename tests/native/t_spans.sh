@@ -69,6 +69,21 @@ done
 run 0 stat --json --pair put/send:put/receive:number "$work/same"
 holds "$work/out" "[s['ambiguous'] for s in j['spans']] == [2]"
 
+# A query has the spans of pairs, too.
+run 0 stat --spans --json "${pairs[@]}" "$work/1"
+mv "$work/out" "$work/stat"
+run 0 query --json "${pairs[@]}" "$work/1" \
+	"SELECT name, count(*) n, sum(duration_ns) ns FROM spans WHERE state = 'ended' GROUP BY name"
+python3 - "$work/stat" "$work/out" <<'END' || fail "query --pair: other spans than those of stat"
+import json
+import sys
+wanted = sorted((s["name"], s["count"], s["total_ns"]) for s in json.load(open(sys.argv[1]))["spans"]
+                if s["count"])
+rows = [json.loads(line) for line in open(sys.argv[2])]
+assert wanted == sorted((r["name"], r["n"], r["ns"]) for r in rows) and len(wanted) > 3, (wanted, rows)
+END
+run_says 1 "no event 'query_end'; 'trace-ctl stat'" query --pair query_start:query_end "$work/1" 'SELECT 1'
+
 # --where, in each command: the events and spans that Python finds, with the same condition
 cat >"$work/conditions" <<'END'
 n >= 100 && kind == "slow"|f.get("n", -1) >= 100 and f.get("kind") == "slow"

@@ -213,7 +213,7 @@ class Recording:
     def _rows(self, kind: Any, sql: str, filters: Dict[str, Filter]) -> Rows[Any]:
         command = [self._trace_ctl, "query", "--quiet", "--json=exact"]
         options = {"name": "--event", "start": "--from", "to": "--to", "node": "--node",
-                   "cpu": "--cpu", "tid": "--tid", "comm": "--comm"}
+                   "cpu": "--cpu", "tid": "--tid", "comm": "--comm", "pair": "--pair"}
         for key, option in options.items():
             values = filters.get(key)
             if values is not None:

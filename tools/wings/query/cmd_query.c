@@ -23,6 +23,7 @@
 
 struct query_job {
 	struct query q;
+	struct tsct_export pairs;	/* the pairs of --pair */
 	const char *sql, *output;	/* NULL: none */
 	bool json, csv, quiet;
 	struct output_file to;
@@ -32,7 +33,7 @@ struct query_job {
 
 /* ---- options ----------------------------------------------------------- */
 
-enum { KEY_JSON = 256, KEY_WHERE };
+enum { KEY_JSON = 256, KEY_WHERE, KEY_PAIR };
 
 static const struct argp_option options[] = {
 	{ "json", KEY_JSON, "exact", OPTION_ARG_OPTIONAL, "print one JSON object per row; exact:"
@@ -43,6 +44,8 @@ static const struct argp_option options[] = {
 	{ "output", 'o', "FILE", 0, "write a database of SQLite, with the rows in its table"
 	  " `result`; without QUERY: with all tables", 0 },
 	{ "quiet", 'q', NULL, 0, "print no progress, and no number of rows", 0 },
+	{ "pair", KEY_PAIR, "BEGIN:END[:KEY[:SCOPE]]", 0, "spans: also take two events as the begin"
+	  " and end of a span, as stat does; may be repeated", 0 },
 	{ "where", KEY_WHERE, "CONDITION", OPTION_HIDDEN, NULL, 0 },
 	{ 0 }
 };
@@ -60,6 +63,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 			(const char *[]) { "exact" }, 1, "exact, or no value");
 		break;
 	case 'q': j->quiet = true; break;
+	case KEY_PAIR:
+		if (tsct_export_pair_add(&j->pairs, arg))
+			argp_error(state, "--pair: '%s' is not BEGIN:END or BEGIN:END:KEY, names of"
+				   " two events and of a field that both have; or there are more"
+				   " than %d pairs", arg, TSCT_EXPORT_PAIRS);
+		break;
 	case KEY_WHERE:
 		argp_error(state, "--where: write the condition into the query, after WHERE");
 		break;
@@ -583,6 +592,8 @@ static int run(struct query_job *j)
 				TSCT_TRACE_EVENTS, false, why, sizeof(why)))
 		return ctl_fail(EXIT_FAILED, "%s", why);
 	j->q.filter.any_thread = true;	/* checked above, not again for each table of spans */
+	if (query_check_pairs(&j->q, why, sizeof(why)))
+		return ctl_fail(EXIT_FAILED, "%s", why);
 	ret = open_recording(&j->q) ?: open_sqlite(&j->q);
 	if (ret)
 		return ctl_fail(EXIT_FAILED, "%s: %s", j->q.dir, strerror(-ret));
@@ -623,6 +634,7 @@ static int cmd_query(int argc, char **argv)
 	struct query_job j = { .q.dirfd = -1 };
 	int ret = EXIT_FAILED;
 
+	j.q.pairs = &j.pairs;
 	if (options_parse(&argp, argc, argv, 0, &j))
 		return EXIT_FAILED;
 	if (!view_open(j.q.dir, &j.q.trace)) {

@@ -16,6 +16,7 @@
 #include "lib/base/text.h"
 #include "lib/ctf/stream.h"
 #include "lib/query/filter.h"
+#include "lib/export/export.h"
 #include "lib/export/threads.h"
 #include "tools/common/progress.h"
 
@@ -28,6 +29,7 @@ struct query_type {
 struct query {
 	const char *dir;
 	struct tsct_filter filter;
+	const struct tsct_export *pairs;	/* only its pairs, for the table spans, are used */
 
 	struct tsct_trace *trace;	/* only its metadata are used */
 	const struct tsct_recording *rec;
@@ -102,6 +104,9 @@ enum query_walk { QUERY_NO_WALK, QUERY_SPANS, QUERY_CALLS, QUERY_STATES, QUERY_M
 
 /* Fills a table. Errors are stored in r->err. */
 void query_fill_walk(struct query_rows *r, enum query_walk kind);
+
+/* Returns 0 if the recording has the events of q->pairs, or an error, with the reason in @why. */
+int query_check_pairs(const struct query *q, char *why, size_t size);
 
 /* ---- tables of events: query_events.c ---------------------------------- */
 

@@ -160,6 +160,25 @@ static int put_state(struct tsct_export *x, const struct tsct_state_time *time)
 
 /* ---- walks ------------------------------------------------------------- */
 
+static void take_pairs(struct tsct_export *x, const struct query *q)
+{
+	memcpy(x->pairs, q->pairs->pairs, sizeof(x->pairs));
+	x->nr_pairs = q->pairs->nr_pairs;
+}
+
+int query_check_pairs(const struct query *q, char *why, size_t size)
+{
+	struct tsct_export x = { .recording = q->dir, .trace = q->trace };
+	int err = 0;
+
+	take_pairs(&x, q);
+	if (x.nr_pairs)
+		err = tsct_export_prepare(&x);
+	snprintf(why, size, "%s", *x.why ? x.why : strerror(-err));
+	tsct_export_free(&x);
+	return err;
+}
+
 void query_fill_walk(struct query_rows *r, enum query_walk kind)
 {
 	struct span_walk w = { .rows = r, .calls = kind == QUERY_CALLS,
@@ -174,6 +193,8 @@ void query_fill_walk(struct query_rows *r, enum query_walk kind)
 	w.x.state = kind == QUERY_STATES ? put_state : NULL;
 	if (!w.x.state)
 		w.x.filter = q->filter;
+	if (kind == QUERY_SPANS)
+		take_pairs(&w.x, q);
 	if (kind == QUERY_MESSAGES)
 		err = tsct_messages_init(&w.messages);
 	err = err ?: tsct_trace_open(q->dir, query_report, q, &w.x.trace, why, sizeof(why));
