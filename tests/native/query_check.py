@@ -189,7 +189,9 @@ def statement():
               ("sum(tid)", False), ("count(distinct tid)", False), ("avg(rel_ns)", False),
               ("count(*) filter (where cpu = 1)", False), ("count(tick)", False),
               ("sum(count(*)) over ()", False)]
-    chosen = draw.sample(values, draw.choice([1, 1, 2, 3])) + [("count(*) as c", True)]
+    # Names of results that other tables have as columns
+    alias, of_key = draw.sample(["c", "k", "events", "first_ns", "last_rel_ns"], 2)
+    chosen = draw.sample(values, draw.choice([1, 1, 2, 3])) + [(f"count(*) as {alias}", True)]
     grouped = all(is_grouped for _, is_grouped in chosen)
     where = []
     if draw.random() < 0.6:
@@ -206,14 +208,18 @@ def statement():
                                      value.replace("'", "''")))
     if draw.random() < 0.2:
         where.append(f"tid in (101, 102, {draw.choice(truth)['tid']})")
-    sql = "select " + ", ".join(keys + [text for text, _ in chosen]) + f" from {table} as e"
+    sql = ", ".join(keys + [text for text, _ in chosen]) + f" from {table} as e"
+    if keys and draw.random() < 0.3:
+        sql = sql.replace(keys[0], f"{keys[0]} as {of_key}", 1)
+        keys[0] = of_key
+    sql = "select " + sql
     sql += (" where " + " and ".join(where)) if where else ""
     sql += (" group by " + ", ".join(keys)) if keys else ""
-    sql += " having count(*) > 1" if keys and draw.random() < 0.2 else ""
+    sql += f" having {draw.choice(['count(*)', alias])} > {draw.choice([1, 9, 99])}" if keys and draw.random() < 0.3 else ""
     ordered = draw.random() < 0.4
-    sql += (" order by " + ", ".join(keys + ["c"]) + draw.choice(["", " desc"])) if ordered else ""
+    sql += (" order by " + ", ".join(keys + [alias]) + draw.choice(["", " desc"])) if ordered else ""
     sql += f" limit {draw.randrange(5)} offset 1" if ordered and draw.random() < 0.5 else ""
-    if keys and grouped and not where and draw.random() < 0.2:
+    if keys and keys[0] in COLUMNS and grouped and not where and draw.random() < 0.2:
         sql = f" -- 'one \nselect DISTINCT {', '.join(keys)} from {table} e;"
         ordered = False
     return sql, ordered, grouped

@@ -23,8 +23,9 @@
 enum { TIME_NS, REL_NS, TICK, ERROR_NS, NODE, CPU, TID, THREAD, PID, PROCESS, CHANNEL, NAME,
        KIND, FIELDS,	/* FIELDS: column `fields`, or the column of the first field */
        EVENTS = FIELDS, FIRST_NS, LAST_NS, FIRST_REL_NS, LAST_REL_NS };	/* of groups */
-#define OF_GROUPS	", events INTEGER, first_ns INTEGER, last_ns INTEGER," \
-	" first_rel_ns INTEGER, last_rel_ns INTEGER"
+/* Their names have blanks, so no name in a statement without quotes is one of them. */
+#define OF_GROUPS	", \"number of events\" INTEGER, \"first time_ns\" INTEGER," \
+	" \"last time_ns\" INTEGER, \"first rel_ns\" INTEGER, \"last rel_ns\" INTEGER"
 
 #define COLUMNS_MAX	1900	/* SQLite allows 2000 */
 #define NEEDLESS	(1 << 20)	/* cost of a scan of all events */

@@ -119,6 +119,16 @@ static bool find_parts(struct statement *s, __u32 *ret_where, __u32 *ret_after)
 		(next >= s->nr || is(&w[next], "WHERE") || is_any(&w[next], later));
 }
 
+/* Returns true if a word of a condition is the left operand of BETWEEN, or beside another comparison.
+ * For a time as another operand of BETWEEN, SQLite evaluates the whole condition for each row, too. */
+static bool is_compared(const struct sql_word *w)
+{
+	static const char *const comparisons[] = { "<", ">", "=", NULL };
+	const struct sql_word *before = is(w - 1, ".") ? w - 3 : w - 1;
+
+	return is(w + 1, "BETWEEN") || is_any(w + 1, comparisons) || is_any(before, comparisons);
+}
+
 /* Replaces functions of all events of a group. Returns false if a word, or a function, may need
  * each event. */
 static bool replace_functions(struct statement *s, __u32 where, __u32 after)
@@ -129,19 +139,22 @@ static bool replace_functions(struct statement *s, __u32 where, __u32 after)
 
 	for (i = 0; i < s->nr; i++) {
 		call = is(&w[i + 1], "(") && is(&w[i + 3], ")");
-		if (is(&w[i], "count") && is(&w[i + 1], "(")) {
+		if (is(&w[i], "count") && is(&w[i + 1], "(") && is(&w[i + 2], "DISTINCT")) {
+			s->groups = true;	/* each group has one of the values */
+		} else if (is(&w[i], "count") && is(&w[i + 1], "(")) {
 			if (!call || !is(&w[i + 2], "*"))
 				return false;
-			s->instead[i] = "ifnull(sum(events), 0)";
+			s->instead[i] = "ifnull(sum(\"number of events\"), 0)";
 		} else if (call && (is(&w[i], "min") || is(&w[i], "max"))) {
 			s->groups = true;
 			if (!is_time(&w[i + 2]))
 				continue;
 			s->instead[i] = is(&w[i], "min") ? is(&w[i + 2], "time_ns") ?
-				"min(first_ns)" : "min(first_rel_ns)" :
-				is(&w[i + 2], "time_ns") ? "max(last_ns)" : "max(last_rel_ns)";
+				"min(\"first time_ns\")" : "min(\"first rel_ns\")" :
+				is(&w[i + 2], "time_ns") ? "max(\"last time_ns\")" :
+				"max(\"last rel_ns\")";
 		} else if (is_time(&w[i])) {
-			if (i < where || i >= after || is(&w[i - 1], ",") || is(&w[i + 1], ","))
+			if (i < where || i >= after || !is_compared(&w[i]))
 				return false;
 			s->times += is(&w[i + 1], "BETWEEN") ? 2 : 1;
 		}

@@ -301,8 +301,8 @@ static void fill_counts(struct query_rows *r)
 
 	if (!err)
 		err = sqlite3_exec(r->q->db, "INSERT INTO counts SELECT node, cpu, tid, channel, name,"
-				   " kind, events, first_ns, last_ns FROM \"events grouped\"",
-				   NULL, NULL, NULL);
+				   " kind, \"number of events\", \"first time_ns\","
+				   " \"last time_ns\" FROM \"events grouped\"", NULL, NULL, NULL);
 	r->err = !err ? 0 : err == SQLITE_INTERRUPT ? -EINTR : err == SQLITE_FULL ? -ENOSPC :
 		-ENOMEM;
 }
