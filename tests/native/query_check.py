@@ -166,6 +166,8 @@ def time_condition():
         (f"{low} {draw.choice(list(OPERATORS))} {column}", True),
         (f"{column} between {low} and {high}", True),
         (f"not {column} > {high}", None),    # SQLite may change it into <=
+        (f"{high} between {column} and {high + 5}", False),
+        (f"{high} between {high - 5} and {column}", False),
         (f"{column} >= {low} and {column} /* < 3 */ < {high}", True),
         (f"{column} not between {low} and {high}", False),
         (f"{column} + 0 > {high}", False),
