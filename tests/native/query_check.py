@@ -188,8 +188,9 @@ def statement():
               ("min(rel_ns)", True), ("max(time_ns) - min(time_ns) as took", True),
               ("max(tid)", True), ("min(name)", True), ("10 * count(*) + 1", True),
               ("lower('count(*) from e') || count(*)", True), ("count(tid)", False),
-              ("sum(tid)", False), ("count(distinct tid)", False), ("avg(rel_ns)", False),
+              ("sum(tid)", False), ("count(distinct thread)", True), ("avg(rel_ns)", False),
               ("count(*) filter (where cpu = 1)", False), ("count(tick)", False),
+              ("count(distinct time_ns)", False), ("COUNT ( distinct tid%2 ) + 1 AS d", True),
               ("sum(count(*)) over ()", False)]
     # Names of results that other tables have as columns
     alias, of_key = draw.sample(["c", "k", "events", "first_ns", "last_rel_ns"], 2)
