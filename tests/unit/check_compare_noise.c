@@ -14,7 +14,7 @@
 #define PAIRS		30	/* of recordings, for each kind of program */
 #endif
 
-enum program { EXPONENTIAL, LOGNORMAL, TWO_MODES, ALIKE, BURSTS, PHASES, PROGRAMS };
+enum program { EXPONENTIAL, LOGNORMAL, TWO_MODES, ALIKE, BURSTS, PHASES, LONG_ALIKE, PROGRAMS };
 
 static struct compare_cell cells[SPANS_MAX];
 
@@ -31,6 +31,7 @@ static struct compare_estimate record(enum program program, double factor)
 	struct compare_blocks blocks = { .seconds = 1, .nr = BLOCKS };
 	struct compare_estimate e = { .nr = 0 };
 	double now = 0, ns, alike = 0;
+	const double keep = program == LONG_ALIKE ? 0.97 : 0.8, new = sqrt(1 - keep * keep);
 	__u64 max = 0;
 	__u32 i, burst;
 
@@ -39,11 +40,11 @@ static struct compare_estimate record(enum program program, double factor)
 		now += i % burst ? 1e-7 : random_exp(&seed_random) * burst / SPANS;
 		if (now >= 1)
 			break;
-		alike = 0.8 * alike + 0.6 * random_gauss(&seed_random);
+		alike = keep * alike + new * random_gauss(&seed_random);
 		switch (program) {
 		case LOGNORMAL: ns = 1e5 * exp(1.5 * random_gauss(&seed_random)); break;
 		case TWO_MODES: ns = any(50) ? 2000 + any(100) : 5e6 * random_exp(&seed_random); break;
-		case ALIKE: ns = 1e6 * exp(0.5 * alike); break;
+		case ALIKE: case LONG_ALIKE: ns = 1e6 * exp(0.5 * alike); break;
 		case PHASES: ns = (fmod(now * 20, 1) < 0.3 ? 3e5 : 1e5) * random_exp(&seed_random); break;
 		default: ns = 1e4 * random_exp(&seed_random);
 		}

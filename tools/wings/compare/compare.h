@@ -43,6 +43,8 @@ struct compare_estimate {
 	__u64 nr;		/* number of spans with a known length */
 	double value[COMPARE_FIGURES];	/* count; rate per second; lengths, ns */
 	double noise[COMPARE_FIGURES];	/* standard error of the figure's logarithm */
+	/* variance of the figure by that which it would have if blocks did not depend on each other */
+	double alike[COMPARE_FIGURES];
 	__u32 blocks;		/* number of all blocks */
 	__u32 used_blocks;	/* number of blocks that have spans with a known length */
 	/* Reasons why figures cannot be compared: */

@@ -7,8 +7,10 @@
  * values for estimating the variance of a general statistic from a stationary sequence, Ann.
  * Statist. 14, 1986; B. Efron, R. Tibshirani: An introduction to the bootstrap, 1993, chapters 6
  * and 8.) Successive spans are alike, so resampling single spans would make the noise too small;
- * blocks keep successive spans together. The standard deviation of the figure's logarithm over all
- * resamples is its standard error s. Then, by Welch (Biometrika 34, 1947),
+ * blocks keep successive spans together. The variance of the figure's logarithm over all resamples is
+ * multiplied by the ratio c of the variance of a sum over blocks that are alike to that of independent
+ * blocks, from their autocorrelations (C. J. Geyer: Practical Markov chain Monte Carlo, Statist. Sci. 7,
+ * 1992). The root is the figure's standard error s. Then, by Welch (Biometrika 34, 1947),
  *
  *	t = (ln b - ln a) / sqrt(s_a^2 + s_b^2)
  *
@@ -16,12 +18,13 @@
  *
  *	(s_a^2 + s_b^2)^2 / (s_a^4 / (k_a - 1) + s_b^4 / (k_b - 1))
  *
- * degrees of freedom, where k is the number of blocks that have such spans. Each of m comparisons
+ * degrees of freedom, where k is the number of blocks that have such spans, by c. Each of m comparisons
  * has the confidence 1 - 0.05 / m, so that the confidence of all together is 95 % (Bonferroni).
  */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "compare.h"
 
@@ -110,6 +113,65 @@ static double log_of(double value)
 	return log(value > 0.5 ? value : 0.5);
 }
 
+/* ---- blocks that are alike -------------------------------------------------------- */
+
+static double product(const double *values, __u32 nr, __u32 lag)
+{
+	double sum = 0;
+	__u32 i;
+
+	for (i = lag; i < nr; i++)
+		sum += values[i] * values[i - lag];
+	return sum;
+}
+
+/* Returns the variance of a sum of values, whose mean is 0, by that of independent ones. */
+static double alike(const double *values, __u32 nr)
+{
+	const double square = product(values, nr, 0);
+	const double next = square > 0 ? product(values, nr, 1) / square : 0;
+	double sum = 1 + fmax(next, 0), pair;
+	__u32 lag;
+
+	/* Correlations at greater lags are noise, unless that of neighbours is significant. */
+	if (next > 2 / sqrt(nr))
+		for (lag = 2; lag < nr / 2; lag += 2, sum += pair) {
+			pair = (product(values, nr, lag) + product(values, nr, lag + 1)) / square;
+			if (pair <= 0)
+				break;
+		}
+	return 2 * sum - 1;
+}
+
+/* Sets ret->alike, from what each block adds to a figure. */
+static void set_alike(const struct compare_sums *sums, const struct compare_cell *cells,
+		      __u32 nr_cells, struct compare_estimate *ret)
+{
+	double values[COMPARE_BLOCKS] = { 0 }, share, all;
+	__u32 i, block;
+	unsigned int p;
+
+	all = (double)ret->nr / ret->blocks;
+	for (block = 0; block < ret->blocks; block++)
+		values[block] = (double)sums->nr[block] - all;
+	ret->alike[COMPARE_COUNT] = ret->alike[COMPARE_RATE] = alike(values, ret->blocks);
+	for (block = 0; block < ret->blocks; block++)
+		values[block] = sums->ns[block] - ret->value[COMPARE_MEAN] * (double)sums->nr[block];
+	ret->alike[COMPARE_MEAN] = alike(values, ret->blocks);
+	for (p = 0; p < PERCENTILES; p++) {
+		memset(values, 0, sizeof(values));
+		for (i = nr_cells, all = 0; i && (double)cells[i - 1].ns >
+		     ret->value[percentiles[p].figure]; i--) {
+			values[cells[i - 1].block] += (double)cells[i - 1].nr;
+			all += (double)cells[i - 1].nr;
+		}
+		share = all / (double)ret->nr;
+		for (block = 0; block < ret->blocks; block++)
+			values[block] -= share * (double)sums->nr[block];
+		ret->alike[percentiles[p].figure] = alike(values, ret->blocks);
+	}
+}
+
 /* ---- noise ------------------------------------------------------------------------ */
 
 static int by_length(const void *a, const void *b)
@@ -140,7 +202,7 @@ static void set_noise(const struct spread *all, struct compare_estimate *ret)
 	int f;
 
 	for (f = 0; f < COMPARE_FIGURES; f++) {
-		variance = all[f].nr > 1 ? all[f].squares / (all[f].nr - 1) : 0;
+		variance = all[f].nr > 1 ? ret->alike[f] * all[f].squares / (all[f].nr - 1) : 0;
 		variance += f <= COMPARE_RATE ? one * one :
 			f >= COMPARE_P50 ? CELL_WIDTH * CELL_WIDTH / 12 : 0;
 		ret->noise[f] = sqrt(variance);
@@ -168,6 +230,7 @@ void compare_estimate_make(const struct compare_blocks *blocks, struct compare_c
 	for (i = 0; i < blocks->nr; i++)
 		ret->used_blocks += sums.nr[i] > 0;
 	compute(blocks, NULL, cells, nr, &sums, ret->value);
+	set_alike(&sums, cells, nr, ret);
 	for (f = COMPARE_P50; f < COMPARE_FIGURES; f++)
 		ret->value[f] = fmin(ret->value[f], (double)max_ns);
 	for (i = 0; ret->nr >= TAIL_MIN && i < COMPARE_RESAMPLES; i++) {
@@ -254,6 +317,14 @@ static double bound_of(const struct compare_estimate *a, const struct compare_es
 		a->value[figure] * a->rate_error + b->value[figure] * b->rate_error;
 }
 
+/* Returns the number of independent blocks that have as much noise as the blocks, 2 or more. */
+static double independent_blocks(const struct compare_estimate *e, enum compare_figure figure)
+{
+	const double nr = is_number(figure) ? e->blocks : e->used_blocks;
+
+	return e->nr ? fmax(nr / e->alike[figure], 2) : nr;
+}
+
 static __u32 freedom(double a, double k_a, double b, double k_b)
 {
 	const double sum = a * a + b * b;
@@ -269,8 +340,7 @@ struct compare_result compare_judge(const struct compare_estimate *a,
 	const double va = a->value[figure], vb = b->value[figure];
 	/* A figure is 0 if a recording has no such spans. Then it has no noise. */
 	const double na = va > 0 ? a->noise[figure] : 0, nb = vb > 0 ? b->noise[figure] : 0;
-	const double ka = is_number(figure) ? a->blocks : a->used_blocks;
-	const double kb = is_number(figure) ? b->blocks : b->used_blocks;
+	const double ka = independent_blocks(a, figure), kb = independent_blocks(b, figure);
 	struct compare_result r = {
 		.outcome = compare_possible(a, b, figure), .low = NAN, .high = NAN,
 		.ratio = is_number(figure) || (a->nr && b->nr) ? vb / va : NAN,
