@@ -45,6 +45,8 @@ struct compare_estimate {
 	double noise[COMPARE_FIGURES];	/* standard error of the figure's logarithm */
 	/* variance of the figure by that which it would have if blocks did not depend on each other */
 	double alike[COMPARE_FIGURES];
+	/* of a percentile: number of blocks that have spans of at least this length */
+	__u32 tail_blocks[COMPARE_FIGURES];
 	__u32 blocks;		/* number of all blocks */
 	__u32 used_blocks;	/* number of blocks that have spans with a known length */
 	/* Reasons why figures cannot be compared: */

@@ -29,7 +29,7 @@
 #include "compare.h"
 
 /* Minimum number of spans longer than a percentile, and minimum number of blocks
- * that have spans. With fewer, the bootstrap's noise is too small. */
+ * that have spans, or spans as long as the percentile. With fewer, the bootstrap's noise is too small. */
 #define TAIL_MIN	20
 #define BLOCKS_MIN	8
 
@@ -159,11 +159,16 @@ static void set_alike(const struct compare_sums *sums, const struct compare_cell
 		values[block] = sums->ns[block] - ret->value[COMPARE_MEAN] * (double)sums->nr[block];
 	ret->alike[COMPARE_MEAN] = alike(values, ret->blocks);
 	for (p = 0; p < PERCENTILES; p++) {
+		const double value = ret->value[percentiles[p].figure];
+		bool used[COMPARE_BLOCKS] = { false };
+
 		memset(values, 0, sizeof(values));
-		for (i = nr_cells, all = 0; i && (double)cells[i - 1].ns >
-		     ret->value[percentiles[p].figure]; i--) {
-			values[cells[i - 1].block] += (double)cells[i - 1].nr;
-			all += (double)cells[i - 1].nr;
+		for (i = nr_cells, all = 0; i && (double)cells[i - 1].ns >= value; i--) {
+			block = cells[i - 1].block;
+			ret->tail_blocks[percentiles[p].figure] += !used[block];
+			used[block] = true;
+			values[block] += (double)cells[i - 1].ns > value ? (double)cells[i - 1].nr : 0;
+			all += (double)cells[i - 1].ns > value ? (double)cells[i - 1].nr : 0;
 		}
 		share = all / (double)ret->nr;
 		for (block = 0; block < ret->blocks; block++)
@@ -297,8 +302,9 @@ enum compare_outcome compare_possible(const struct compare_estimate *a,
 {
 	const double nr = is_number(figure) ? fmax((double)a->nr, (double)b->nr) :
 		fmin((double)a->nr, (double)b->nr);
-	const double blocks = is_number(figure) ? fmin(a->blocks, b->blocks) :
-		fmin(a->used_blocks, b->used_blocks);
+	const double blocks = is_number(figure) ? fmin(a->blocks, b->blocks) : figure < COMPARE_P50 ?
+		fmin(a->used_blocks, b->used_blocks) :
+		fmin(a->tail_blocks[figure], b->tail_blocks[figure]);
 
 	if (is_number(figure) && (a->unrecorded || b->unrecorded))
 		return COMPARE_UNRECORDED;
