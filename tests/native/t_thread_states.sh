@@ -183,6 +183,10 @@ run 0 record -q -e sched --comm sleeper -o "$work/comm" -- "$helpers/states"
 "$ctl" stat --threads --json "$work/comm" >"$work/out"
 holds "$work/out" "[t['name'] for t in j['thread_states']] == ['sleeper']"
 
+run 0 record -q -e sched --where 'prev_state == 0' -o "$work/where" -- "$helpers/states"
+run_shows 0 'thread states: unknown: a condition or the rate limit of the recorder may have hidden' \
+	stat --threads "$work/where"
+
 # --- no switches at all -----------------------------------------------------------------------
 run 0 record -q -e sys_enter -o "$work/none" -- true
 run_shows 0 'no switches of selected threads; record with -e sched' stat --threads "$work/none"

@@ -188,6 +188,10 @@ void stat_states_print(const struct stat_figures *s, const json_t *all)
 
 	if (json_array_size(rows))
 		stat_list_print(s, &list, rows, NULL);
+	else if (s->states->states.known.has_runs &&
+		 s->states->states.known.hides & TSCT_HIDDEN_SWITCHES)
+		puts("\nthread states: unknown: a condition or the rate limit of the recorder may have"
+		     " hidden switches; record -e sched without it");
 	else
 		puts("\nthread states: the recording has no switches of selected threads; record"
 		     " with -e sched");
