@@ -71,6 +71,8 @@ ask_postgresql() {
 	bin=$(echo /usr/lib/postgresql/*/bin)
 	probes=("usdt:$bin/postgres:postgresql:query__start(query=arg1:string)"
 		"usdt:$bin/postgres:postgresql:query__done")
+	run_says 1 "no USDT probe 'postgresql:query__\*'" record -o none \
+		-e "usdt:$bin/postgres:postgresql:query__*" -- true
 	local -a as=(setpriv --reuid=postgres --regid=postgres --clear-groups)
 	mkdir data sock
 	chown postgres data sock

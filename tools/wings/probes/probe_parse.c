@@ -161,11 +161,13 @@ static int check_usdt(const struct probe *probe, const char *path)
 {
 	bool found = false;
 	char *text;
-	int err;
+	int err = 0;
 
 	if (asprintf(&text, "usdt:%s:%s:%s", path, probe->group, probe->name) < 0)
 		return -ENOMEM;
-	err = program_probes_each(text, note_found, &found);
+	/* A list takes wildcards, a probe does not. */
+	if (!strpbrk(probe->group, "*?") && !strpbrk(probe->name, "*?"))
+		err = program_probes_each(text, note_found, &found);
 	free(text);
 	if (err || found)
 		return err;
