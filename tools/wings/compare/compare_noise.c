@@ -7,10 +7,11 @@
  * values for estimating the variance of a general statistic from a stationary sequence, Ann.
  * Statist. 14, 1986; B. Efron, R. Tibshirani: An introduction to the bootstrap, 1993, chapters 6
  * and 8.) Successive spans are alike, so resampling single spans would make the noise too small;
- * blocks keep successive spans together. The variance of the figure's logarithm over all resamples is
- * multiplied by the ratio c of the variance of a sum over blocks that are alike to that of independent
- * blocks, from their autocorrelations (C. J. Geyer: Practical Markov chain Monte Carlo, Statist. Sci. 7,
- * 1992). The root is the figure's standard error s. Then, by Welch (Biometrika 34, 1947),
+ * blocks keep successive spans together. Blocks may be alike, too, and a sum over them then has c
+ * times the variance of one over independent blocks; c follows from their autocorrelations (C. J.
+ * Geyer: Practical Markov chain Monte Carlo, Statist. Sci. 7, 1992). The variance of the figure's
+ * logarithm over all resamples, times c, is the square of the figure's standard error s. Then, by
+ * Welch (Biometrika 34, 1947),
  *
  *	t = (ln b - ln a) / sqrt(s_a^2 + s_b^2)
  *
@@ -18,8 +19,9 @@
  *
  *	(s_a^2 + s_b^2)^2 / (s_a^4 / (k_a - 1) + s_b^4 / (k_b - 1))
  *
- * degrees of freedom, where k is the number of blocks that have such spans, by c. Each of m comparisons
- * has the confidence 1 - 0.05 / m, so that the confidence of all together is 95 % (Bonferroni).
+ * degrees of freedom, where k is the number of blocks that have such spans, divided by c. Each of m
+ * comparisons has the confidence 1 - 0.05 / m, so that the confidence of all together is 95 %
+ * (Bonferroni).
  */
 #include <errno.h>
 #include <math.h>
@@ -28,8 +30,8 @@
 
 #include "compare.h"
 
-/* Minimum number of spans longer than a percentile, and minimum number of blocks
- * that have spans, or spans as long as the percentile. With fewer, the bootstrap's noise is too small. */
+/* Minimum number of spans longer than a percentile, and minimum number of blocks that have spans,
+ * or spans as long as the percentile. With fewer, the bootstrap's noise is too small. */
 #define TAIL_MIN	20
 #define BLOCKS_MIN	8
 

@@ -119,8 +119,9 @@ static bool find_parts(struct statement *s, __u32 *ret_where, __u32 *ret_after)
 		(next >= s->nr || is(&w[next], "WHERE") || is_any(&w[next], later));
 }
 
-/* Returns true if a word of a condition is the left operand of BETWEEN, or beside another comparison.
- * For a time as another operand of BETWEEN, SQLite evaluates the whole condition for each row, too. */
+/* Returns true if a word of a condition is the left operand of BETWEEN, or beside another
+ * comparison. For a time as another operand of BETWEEN, SQLite evaluates the whole condition for
+ * each row, too. */
 static bool is_compared(const struct sql_word *w)
 {
 	static const char *const comparisons[] = { "<", ">", "=", NULL };
