@@ -371,6 +371,8 @@ def lengths(browser):
 
 def find(browser):
     name = browser.value("NAMES[S.n ? S.rank[0] : M.rank[0]]")
+    part = browser.value(f"search({json.dumps(name)}), byId('found').textContent")
+    need(f"{part}, of how many?", part.endswith("drawn individually") == browser.value("D.summed > 0"))
     browser.value(f"document.getElementById('search').value = {json.dumps(name)};"
                   f"search({json.dumps(name)}); nextMatch(1)")
     browser.settle()

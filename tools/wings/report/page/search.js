@@ -48,7 +48,8 @@ function findMatches(term, fields) {
 			list.push({ t: M.t[i], moment: i });
 	list.sort((a, b) => a.t - b.t);
 	View.matches = { term, fields, spans, moments, ranks, list, at: -1 };
-	byId("found").textContent = list.length ? `${count(list.length)} found` :
+	byId("found").textContent = list.length ? `${count(list.length)} found` +
+		(D.summed ? " of those drawn individually" : "") :
 		!fields ? "…" : D.summed ? "none drawn individually" : "none";
 	redraw();
 }
