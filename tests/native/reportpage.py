@@ -330,10 +330,17 @@ EDGES = """(() => {
         if (bin < 0)
             continue;
         View.from = (bin + 0.5) * width;
-        View.to = (bin + 2.5) * width;
+        View.to = (bin + 1.5) * width;
         drawStrip(row.strip, 0, 13);
-        if (rects.splice(0).some(x => x > View.x((bin + 1) * width) + 1))
+        if (rects.splice(0).some(x => x > View.x((bin + 1) * width) + 1) && !row.strip.busy[bin + 1])
             return "a bar is longer than its bin";
+        const through = row.strip.busy.findIndex((busy, i) => busy && !row.strip.count[i]);
+        if (through < 0)
+            continue;
+        View.from = View.to = (through + 0.5) * width;
+        drawStrip(row.strip, 0, 13);
+        if (!rects.splice(0).length)
+            return "spans that neither begin nor end in a bin are not drawn";
     }
     View.from = -1e6 * D.span;
     View.to = 1e6 * D.span;

@@ -67,11 +67,11 @@ function drawStrip(strip, y, h) {
 	for (let bin = Math.max(0, Math.floor(View.from / width)); bin <= last; bin++) {
 		const n = strip.count[bin];
 
-		if (!n)
+		if (!n && !strip.busy[bin])
 			continue;
 		const x = Math.max(View.x(bin * width), View.label);
 		const wide = Math.max(View.x((bin + 1) * width) - x, 1);
-		const tall = Math.max(1.5, h * Math.sqrt(n / strip.max));
+		const tall = n ? Math.max(1.5, h * Math.sqrt(n / strip.max)) : 0;
 
 		ctx.globalAlpha = 0.75;
 		fill(Theme.css.accent, x, y + h - tall, wide, tall);
