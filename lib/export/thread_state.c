@@ -144,6 +144,24 @@ static int lose(struct tsct_states *s, __u32 at, __u64 tick)
 	return err;
 }
 
+/* Makes the state of a thread UNKNOWN that ran without a recorded switch to it: from its waking on,
+ * if it was blocked until then, else from the begin of the state on. */
+static int lose_switch(struct tsct_states *s, __u32 at)
+{
+	struct tsct_state_row *row = &s->rows[at];
+	const __u64 woken_at = row->woken_at;
+	int err;
+
+	if (row->ended || !row->woken || row->state != TSCT_STATE_BLOCKED) {
+		row->state = TSCT_STATE_UNKNOWN;
+		row->woken = false;
+		return 0;
+	}
+	err = end_state(s, at, woken_at, false);
+	begin_state(s, at, TSCT_STATE_UNKNOWN, woken_at, NOWHERE);
+	return err;
+}
+
 /* ---- threads -------------------------------------------------------------------- */
 
 /* Returns the index of a thread. @add: add it if it is new. NOWHERE: unknown, or out of memory */
@@ -305,8 +323,7 @@ static int begin_run(struct tsct_states *s, const struct tsct_trace_event *e,
 		run = &s->known.runs[row->location];
 		err = lose(s, at, run->tid == change->tid ? run->seen : row->from);
 	} else if (!change->switched) {
-		row->state = TSCT_STATE_UNKNOWN;	/* it ran before @e */
-		row->woken = false;
+		err = lose_switch(s, at);	/* it ran before @e */
 	}
 	err = err ?: end_state(s, at, e->tick, change->switched);
 	begin_state(s, at, TSCT_STATE_RUNNING, e->tick, e->location)->switched = change->switched;
@@ -350,9 +367,7 @@ static int add_run(struct tsct_states *s, const struct tsct_trace_event *e, bool
 			return -ENOMEM;
 		/* The switch to @prev is not recorded, unless another recorder recorded @e. */
 		if (s->rows[at].state == TSCT_STATE_UNKNOWN || !is_same_switch(s, at, e)) {
-			s->rows[at].state = TSCT_STATE_UNKNOWN;
-			s->rows[at].woken = false;
-			err = switch_away(s, at, e, (__u32)next);
+			err = lose_switch(s, at) ?: switch_away(s, at, e, (__u32)next);
 		}
 	}
 	return err || !change.began ? err : begin_run(s, e, &change);

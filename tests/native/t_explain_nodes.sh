@@ -148,6 +148,18 @@ because 10000 10000 'blocked 195000 0' 'running 195000 20000' <<'END'
 1500 0 100 end 7
 END
 
+# The kernel of a guest may hide a switch: until its waking, the thread was blocked all the same.
+because 0 - 'clock_nanosleep 2000000 0' <<'END'
+0 0 0 switch 100 0
+1000 0 100 begin 7
+1100 0 100 call 230 0
+1110 0 100 switch 300 1
+3110 0 300 wake 100
+3300 0 100 return 230
+3400 0 100 end 7
+END
+run_shows 0 '0\.190 ms .* % unknown' explain --span work "$work/two"
+
 # Of many short waits of one call, and a longer one of another call, the longer one is printed.
 rm -rf "$work/two"
 mkdir "$work/two"
