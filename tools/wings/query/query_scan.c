@@ -35,7 +35,8 @@ const struct query_thread *query_thread_find(struct query *q,
 
 	if (k->tid == e->tid && k->node == e->node && tick >= k->from && tick <= k->until)
 		return k;
-	*k = (struct query_thread) { .node = e->node, .tid = e->tid, .from = tick, .until = tick };
+	*k = (struct query_thread) { .node = e->node, .tid = e->tid, .until = UINT64_MAX };
+	k->from = tick;
 	if (!e->tid)
 		return k;
 	k->thread = tsct_identity_find(all, e->node, e->tid, tick);
