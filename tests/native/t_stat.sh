@@ -238,5 +238,6 @@ for file in "$work"/window/default_?; do
 	done
 done
 run 3 stat "$work/window"
-run 0 stat --from +3 --to +4 "$work/window"
+run_shows 0 'all time stamps of the selected events of a channel on one CPU are distinct' \
+	stat --from +3 --to +4 "$work/window"
 run 0 stat --from +3 --to +4 --json "$work/window"

@@ -394,11 +394,12 @@ static void print_files(const struct stat_figures *s)
 	if (tsct_recording_is_untimed(rec))
 		puts("events have no time of their own, only that of their packet's begin");
 	else if (!s->max_per_tick)
-		puts("all time stamps of a channel on one CPU are distinct");
+		printf("all time stamps of %sa channel on one CPU are distinct\n",
+		       s->filtered ? "the selected events of " : "");
 	else
-		printf("up to %" PRIu64 " more event%s on the same tick as"
+		printf("up to %" PRIu64 " more %sevent%s on the same tick as"
 		       " the first event of the tick\n", (uint64_t)s->max_per_tick,
-		       view_plural(s->max_per_tick));
+		       s->filtered ? "selected " : "", view_plural(s->max_per_tick));
 }
 
 static void print_sum(const struct stat_figures *s)
