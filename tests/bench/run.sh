@@ -175,12 +175,12 @@ bench_merge-ranks() {
 	python3 "$here/merge_ranks.py" "$out"
 }
 
-# Events per second of CPU time. sqlite3 answers from a table of the same events, which it imports
+# Events per second that a user waits: stat --spans uses several CPUs. sqlite3 answers from a table of the same events, which it imports
 # before, and babeltrace2 reads them.
 answer() {	# NAME COMMAND...
-	local TIMEFORMAT='%U %S' took
+	local TIMEFORMAT=%R took
 	took=$({ time "${@:2}" >/dev/null 2>&1; } 2>&1) || true
-	awk -v name="$1" -v n="$events" '{ printf "%s %.0f events/s\n", name, n / ($1 + $2) }' <<<"$took"
+	awk -v name="$1" -v n="$events" '{ printf "%s %.0f events/s\n", name, n / $1 }' <<<"$took"
 }
 
 span_answers() {	# [MODE]: writes a recording; sets: events
