@@ -200,6 +200,8 @@ as_killed "$work/killed"
 run 3 stat --json "$work/killed"
 holds "$work/out" 'j["clock"]["clock_error_ns"] == 4000501' \
 	'4000501 + 3000000 + 2000000 <= j["clock"]["utc_error_ns"] <= 4000501 + 3000000 + 2000501'
+# The number of lost events is that of the whole recording.
+run_says 3 '^trace-ctl stat: 7 events were lost while recording' stat --to +1 "$work/killed"
 
 # Times before a disruption are by the clock after it: without a line of their own epoch,
 # nothing is known of them.

@@ -105,7 +105,8 @@ static int count_init(struct stat_figures *s)
 }
 
 /* Passes over the packets before the selected time, unless states of threads depend on them. Returns
- * the tick at which the selected time ends. */
+ * the tick at which reading may end. If the recording is incomplete, only its packets state how many
+ * events were lost. */
 static __u64 seek_selected(struct stat_figures *s)
 {
 	const struct tsct_selection *selection = &s->selection;
@@ -114,7 +115,7 @@ static __u64 seek_selected(struct stat_figures *s)
 		return UINT64_MAX;
 	if (selection->from_ns != INT64_MIN)
 		tsct_trace_seek(s->trace, tsct_recording_tick_at(s->rec, selection->from_ns));
-	return selection->to_ns == INT64_MAX ? UINT64_MAX :
+	return selection->to_ns == INT64_MAX || !s->rec->complete ? UINT64_MAX :
 		tsct_recording_tick_at(s->rec, selection->to_ns);
 }
 
